@@ -1,0 +1,135 @@
+/**
+ * Every error code, once. `docs/errors.md` has one heading per code; a test compares both.
+ *
+ * ERR1  Programs branch on `code`, never on messages.
+ * ERR2  A message is a whole sentence for a person: what happened, to which thing, and, where it helps, what to do.
+ */
+
+interface ErrorSpec<Details> {
+  /** True when the same call may succeed later without any change by the caller. */
+  readonly retryable: boolean;
+  readonly message: (details: Details) => string;
+}
+
+const spec = <Details>(retryable: boolean, message: (details: Details) => string): ErrorSpec<Details> => ({ retryable, message });
+
+const quote = (text: string): string => {
+  const shown = text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  return JSON.stringify(shown);
+};
+
+type Why = { readonly message: string };
+type JobId = { readonly jobId: string };
+
+export const ERRORS = {
+  'agent.unknown': spec(false, (d: { agentId: string }) => `No agent is registered under the name ${quote(d.agentId)}.`),
+  'command.cwd_missing': spec(
+    false,
+    (d: { cwd: string }) => `The working directory ${quote(d.cwd)} does not exist or is not a directory.`,
+  ),
+  'command.failed': spec(false, (d: { exitCode: number }) => `The command ended with exit code ${d.exitCode}.`),
+  'command.killed': spec(false, (d: { signal: string }) => `The command was killed by ${d.signal}, which nobody here asked for.`),
+  'command.not_found': spec(
+    false,
+    (d: { command: string }) => `There is no command ${quote(d.command)}: it is not an executable file and not on the PATH.`,
+  ),
+  'command.start_failed': spec(false, (d: Why) => `The command could not be started: ${d.message}`),
+  'config.invalid': spec(false, (d: { option: string; message: string }) => `The option ${d.option} is not valid: ${d.message}.`),
+  'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
+  'control.unavailable': spec(
+    true,
+    (d: { dataDir: string; pid: number | null }) =>
+      `${d.dataDir} is in use${d.pid === null ? '' : ` by process ${d.pid}`}, which serves no control socket; open it with control: true, or wait until it ends.`,
+  ),
+  'engine.closing': spec(false, () => 'This engine is closing and accepts no more work.'),
+  'engine.degraded': spec(true, () => 'The store refuses writes at the moment, so no new work is accepted.'),
+  'executor.unknown': spec(false, (d: { kind: string }) => `No executor is registered for the kind ${quote(d.kind)}.`),
+  'executor.unsupported_platform': spec(
+    false,
+    (d: { kind: string; platform: string }) => `Jobs of kind ${d.kind} do not run on ${d.platform}.`,
+  ),
+  'input.invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
+  'job.abandoned': spec(false, (d: Why) => d.message),
+  'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
+  'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
+  'job.context_closed': spec(false, (d: JobId) => `The job ${quote(d.jobId)} has ended, so its context can do nothing any more.`),
+  'job.cross_task': spec(false, () => 'A job and its caller must belong to the same task.'),
+  'job.expired': spec(false, (d: JobId) => `The job ${quote(d.jobId)} ended long ago and its record was pruned.`),
+  'job.failed': spec(false, (d: Why) => d.message),
+  'job.idle_timed_out': spec(false, (d: { idleTimeoutMs: number }) => `The job gave no sign of life for ${d.idleTimeoutMs} ms.`),
+  'job.not_found': spec(false, (d: JobId) => `No job has the id ${quote(d.jobId)}.`),
+  'job.parent_cancelled': spec(
+    false,
+    (d: { parentJobId: string }) => `The job ${quote(d.parentJobId)} is being cancelled, so nothing is started under it.`,
+  ),
+  'job.result_not_serializable': spec(false, (d: Why) => `The result of the job could not be stored: ${d.message}.`),
+  'job.result_too_large': spec(
+    false,
+    (d: { bytes: number; limit: number }) => `The result has ${d.bytes} bytes; at most ${d.limit} can be stored.`,
+  ),
+  'job.timed_out': spec(false, (d: { timeoutMs: number }) => `The job ran longer than its limit of ${d.timeoutMs} ms.`),
+  'job.wait_cycle': spec(
+    false,
+    (d: JobId) =>
+      `Waiting for ${quote(d.jobId)} here would never end: it is this job, one of its ancestors, or it waits for this job.`,
+  ),
+  'job.worker_died': spec(false, (d: Why) => `The worker died before the job was done: ${d.message}.`),
+  'limit.input_bytes': spec(
+    false,
+    (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
+  ),
+  'limit.queue_full': spec(true, (d: { limit: number }) => `${d.limit} jobs are queued already, and no more are accepted.`),
+  'limit.tree_depth': spec(false, (d: { limit: number }) => `Jobs may start jobs at most ${d.limit} levels deep.`),
+  'limit.waiters': spec(true, (d: { limit: number }) => `${d.limit} callers are waiting already, and no more are accepted.`),
+  'session.expired': spec(
+    false,
+    (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was removed; ids are never used again.`,
+  ),
+  'session.not_found': spec(false, (d: { sessionId: string }) => `No session has the id ${quote(d.sessionId)}.`),
+  'store.closed': spec(false, () => 'The store is closed.'),
+  'store.corrupt': spec(
+    false,
+    (d: { folder: string; message: string }) =>
+      `The data in ${d.folder} is damaged: ${d.message}. Run 'offstage doctor --repair' to keep what is intact.`,
+  ),
+  'store.failed': spec(true, (d: Why) => `The store could not do it: ${d.message}.`),
+  'store.locked': spec(
+    true,
+    (d: { folder: string; pid: number | null }) => `${d.folder} is in use${d.pid === null ? '' : ` by process ${d.pid}`}.`,
+  ),
+  'task.expired': spec(false, (d: { taskId: string }) => `The task ${quote(d.taskId)} was removed; ids are never used again.`),
+  'task.not_found': spec(false, (d: { taskId: string }) => `No task has the id ${quote(d.taskId)}.`),
+  'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
+export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof ERRORS)[Code]['message']>[0];
+
+/** Every error that Offstage itself raises. `code` is one of the headings of docs/errors.md. */
+export class OffstageError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>, options?: { cause?: unknown }) {
+    super(message, options);
+    // AbortError by name lets code written for AbortSignal treat a cancelled job like any other abort.
+    this.name = code === 'job.cancelled' ? 'AbortError' : 'OffstageError';
+    this.code = code;
+    this.details = details;
+    this.retryable = ERRORS[code].retryable;
+  }
+}
+
+/** The one way to make an OffstageError: the table supplies the sentence and `retryable`. */
+export function offstageError<Code extends ErrorCode>(
+  code: Code,
+  details: ErrorDetails<Code>,
+  options?: { cause?: unknown },
+): OffstageError {
+  const message = (ERRORS[code].message as (d: unknown) => string)(details);
+  return new OffstageError(code, message, (details ?? {}) as Readonly<Record<string, unknown>>, options);
+}
+
+export const isOffstageError = (value: unknown, code?: ErrorCode): value is OffstageError =>
+  value instanceof OffstageError && (code === undefined || value.code === code);

@@ -1,0 +1,67 @@
+/**
+ * What observers are told (spec 11).
+ *
+ * EVT1  Record events are durable and carry a global gapless `seq`.
+ * EVT2  Volatile events (progress, output) are never stored; they carry the `seq` they follow.
+ */
+import type { JsonValue } from './json.ts';
+import type { JobStatus, ReasonCode, SessionState, TaskRow } from './records.ts';
+
+interface EventHead {
+  /** Record events: their own number. Volatile events: the number of the record event they follow. */
+  readonly seq: number;
+  /** Names the process that published it; a new one means that volatile events may be missing. */
+  readonly epoch: string;
+  readonly at: number;
+}
+
+export interface JobEventBody {
+  readonly jobId: string;
+  readonly sessionId: string;
+  readonly callerSessionId: string | null;
+  readonly taskId: string;
+  readonly parentJobId: string | null;
+  readonly status: JobStatus;
+  readonly reasonCode: ReasonCode | null;
+  readonly cancelRequestedAt: number | null;
+  readonly completedAt: number | null;
+  readonly detached: boolean;
+  readonly revision: number;
+}
+
+export type JobRecordEvent = EventHead & JobEventBody & { readonly type: 'job.created' | 'job.status' };
+
+export type SessionRecordEvent = EventHead & {
+  readonly type: 'session.state_changed';
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly oldState: SessionState | null;
+  readonly newState: SessionState;
+};
+
+export type TaskRecordEvent = EventHead & {
+  readonly type: 'task.created' | 'task.updated' | 'task.removed';
+  readonly taskId: string;
+  readonly title: string;
+  readonly state: TaskRow['state'];
+};
+
+/** Stored, numbered, replayed. */
+export type RecordEvent = JobRecordEvent | SessionRecordEvent | TaskRecordEvent;
+
+export type VolatileEvent =
+  | (EventHead & {
+      readonly type: 'job.progress';
+      readonly jobId: string;
+      readonly sessionId: string;
+      readonly progress: JsonValue;
+    })
+  | (EventHead & { readonly type: 'job.output'; readonly jobId: string; readonly sessionId: string; readonly text: string });
+
+/** Older events than the cursor asked for are gone: read the state anew, then go on from `seq`. */
+export type ResyncEvent = EventHead & { readonly type: 'resync' };
+
+export type OffstageEvent = RecordEvent | VolatileEvent | ResyncEvent;
+
+/** A record event before the commit loop numbers it. */
+export type UnnumberedEvent = RecordEvent extends infer E ? (E extends RecordEvent ? Omit<E, 'seq' | 'epoch'> : never) : never;

@@ -1,0 +1,53 @@
+/**
+ * Every limit, once, with its reason (spec 19). Bytes are UTF-8 bytes, times are milliseconds.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const LIMITS = {
+  /** An id is part of keys and of messages; longer ones are no names any more. */
+  idBytes: 512,
+  /** Input is held in memory while its job lives and is read with it. */
+  inputBytes: MIB,
+  /** A result is read with every get and shown in lists; larger ones belong in a file that the result names. */
+  resultBytes: 256 * KIB,
+  /** Text results keep their end, where the conclusion stands. */
+  resultTextBytes: 256 * KIB,
+  /** Progress is replaced, not collected; it is meant for a line on a screen. */
+  progressBytes: 16 * KIB,
+  /** Bounds memory and the time a new job would wait. */
+  queuedJobs: 100_000,
+  /** Deeper trees are loops in practice. */
+  treeDepth: 64,
+  /** Bounds memory held for callers. */
+  waiters: 100_000,
+  /** More concurrent bodies than this in one process is a mistake in the configuration. */
+  workers: 1_024,
+  /** Events kept for replay; older cursors get `resync`. */
+  eventLogEntries: 1_000_000,
+  eventLogMs: 7 * DAY_MS,
+  /** One request or answer of a door. */
+  frameBytes: MIB,
+  connections: 1_024,
+  /** Output of a job that is kept in memory; the rest goes to its spill file. */
+  outputMemoryBytes: 256 * KIB,
+  outputSpillBytes: 64 * MIB,
+  /** A history is for people; a job that cancels in a loop must not grow without end. */
+  historyEntries: 1_000,
+  /** Changes per batch of the commit loop: larger ones hold up the event loop (performance 2.4). */
+  changesPerBatch: 256,
+  /** Bodies started per turn of the event loop, so that I/O and cancels get through (performance 2.4). */
+  startsPerTurn: 32,
+  /** Progress events of one job are coalesced to this distance. */
+  progressIntervalMs: 250,
+  /** Events buffered for one reader of `events()` before it re-reads the log from its cursor. */
+  readerBuffer: 10_000,
+  listDefault: 50,
+  listMaximum: 1_000,
+  retentionJobs: 100_000,
+  retentionMs: 30 * DAY_MS,
+  tombstones: 1_000_000,
+  tombstoneMs: 365 * DAY_MS,
+} as const;

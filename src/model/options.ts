@@ -1,0 +1,35 @@
+/**
+ * The options of `open` (api.md). Defaults and checks live in `engine/settings.ts`.
+ */
+import type { Clock, IdSource } from './clock.ts';
+import type { Executors } from './executor.ts';
+import type { Durability, Log, Retention } from './requests.ts';
+
+/** An XState inspection observer; fenced, so it may throw. */
+export type Inspect = (event: { readonly type: string }) => void;
+
+export interface EngineOptions<Kinds extends Executors = Executors> {
+  /** Bodies at work at once; 1 to 1,024, or null for no limit. Default 4, or `OFFSTAGE_WORKERS`. Fixed for the life of the engine. */
+  readonly workers?: number | null;
+  /** Bodies at work at once per session; default null, no limit. */
+  readonly perSessionLimit?: number | null;
+  /** What runs each kind of job. The built-in kind `command` can be replaced here. */
+  readonly executors?: Kinds;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  /** `full` (default): acknowledged spawns and ends survive power loss. `process`: they survive the death of the process. */
+  readonly durability?: Durability;
+  /** Milliseconds from a cancel to its forced end; default 30,000; null or Infinity: none. */
+  readonly cancelGraceMs?: number | null;
+  /** Milliseconds between TERM and KILL; default 5,000, at most half the grace. */
+  readonly killAfterMs?: number;
+  /** Milliseconds that running bodies get at `close()`; default 5,000. */
+  readonly shutdownGraceMs?: number | null;
+  /** Default 30 days and 100,000 finished jobs; null keeps everything. */
+  readonly retention?: Retention | null;
+  /** Receives XState inspection events of every actor. */
+  readonly inspect?: Inspect;
+  /** Closes the engine on SIGINT and SIGTERM. Default false: the library installs no handlers. */
+  readonly handleSignals?: boolean;
+  readonly log?: Log;
+}

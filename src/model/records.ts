@@ -1,0 +1,164 @@
+/**
+ * The durable words of Offstage: jobs, sessions and tasks as plain JSON (spec 1, 2 and 8).
+ *
+ * REC1  Records hold data only: no runtime object ever enters one.
+ * REC2  `null` is known absence; times are epoch milliseconds.
+ * REC3  created ≤ queued ≤ started ≤ completed, also when the wall clock jumps.
+ */
+import type { ErrorCode } from './errors.ts';
+import type { JsonValue } from './json.ts';
+
+export type JobStatus = 'pending' | 'queued' | 'running' | 'completed' | 'cancelled' | 'errored';
+export type TerminalStatus = 'completed' | 'cancelled' | 'errored';
+export type ContextMode = 'inherit' | 'clean';
+
+export const JOB_STATUSES: readonly JobStatus[] = ['pending', 'queued', 'running', 'completed', 'cancelled', 'errored'];
+export const isTerminal = (status: JobStatus): status is TerminalStatus =>
+  status === 'completed' || status === 'cancelled' || status === 'errored';
+
+/** Why a job ended (spec 2). */
+export type ReasonCode =
+  | 'completed'
+  | 'failed'
+  | 'timed_out'
+  | 'idle_timed_out'
+  | 'cancel.user'
+  | 'cancel.parent'
+  | 'cancel.caller_gone'
+  | 'cancel.stop'
+  | 'cancel.timed_out'
+  | 'abandoned.crash'
+  | 'abandoned.shutdown'
+  | 'worker_died';
+
+/** What asked for a cancel; the `reasonCode` of a cancel that was not forced. */
+export type CancelCode = 'cancel.user' | 'cancel.parent' | 'cancel.caller_gone' | 'cancel.stop';
+
+export interface JobError {
+  readonly code: ErrorCode | (string & {});
+  readonly message: string;
+}
+
+/** One request to run something in the background on exactly one session; exactly one end (seed 000 D1). */
+export interface JobRecord {
+  readonly jobId: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly description: string;
+  readonly agentId: string | null;
+  readonly input: JsonValue;
+  readonly status: JobStatus;
+  readonly createdAt: number;
+  readonly queuedAt: number | null;
+  readonly startedAt: number | null;
+  readonly completedAt: number | null;
+  readonly lastActivityAt: number | null;
+  /** Where the job runs; never changes (G6). */
+  readonly sessionId: string;
+  /** Who asked for it; null when that is `sessionId` itself. */
+  readonly callerSessionId: string | null;
+  readonly taskId: string;
+  readonly parentJobId: string | null;
+  readonly parentMessageId: string | null;
+  readonly contextMode: ContextMode;
+  /** Someone blocks on it: a foreground job. */
+  readonly wait: boolean;
+  readonly headId: string | null;
+  readonly sourceCommitId: string | null;
+  readonly resultText: string | null;
+  readonly result: JsonValue;
+  readonly error: JobError | null;
+  readonly reasonCode: ReasonCode | null;
+  readonly cancelRequestedAt: number | null;
+  readonly cancelReason: string | null;
+  /** The record is terminal and the body was not seen to end. */
+  readonly detached: boolean;
+  readonly attempt: number;
+  readonly timeoutMs: number | null;
+  readonly idleTimeoutMs: number | null;
+  readonly cardId: string | null;
+  /** Grows by one with every committed change. */
+  readonly revision: number;
+}
+
+/** A record as `get`, `list`, `wait` and snapshots answer it: with what is only known while the process lives. */
+export interface JobView extends JobRecord {
+  /** The body is at work in this process, also after a detached end. */
+  readonly bodyLive: boolean;
+  /** The latest value given to `ctx.progress`, or null. */
+  readonly progress: JsonValue;
+  /** What a running job has reported so far; null once it has ended. */
+  readonly partialText: string | null;
+  /** Set by waits that ended before the job did. */
+  readonly timedOut?: true;
+  /** Set when the answer could not be stored yet (spec 6, degraded mode). */
+  readonly durable?: false;
+}
+
+export type HistoryType =
+  | 'transition'
+  | 'cancel_requested'
+  | 'ending'
+  | 'late_result_dropped'
+  | 'detached_settled'
+  | 'process_launched'
+  | 'note';
+
+/** One line of a job's history; together they answer why it is where it is. */
+export interface HistoryEntry {
+  readonly at: number;
+  readonly type: HistoryType;
+  readonly from?: JobStatus;
+  readonly to?: JobStatus;
+  readonly reasonCode?: ReasonCode;
+  readonly detail?: string;
+}
+
+/** A board item: owns sessions, runs nothing itself (liveness 10). */
+export interface TaskRow {
+  readonly taskId: string;
+  readonly title: string;
+  readonly state: 'open' | 'in_progress' | 'review' | 'done' | 'cancelled' | 'archived';
+  readonly createdAt: number;
+  readonly revision: number;
+}
+
+export type SessionState =
+  | 'created'
+  | 'starting'
+  | 'running'
+  | 'waiting_for_input'
+  | 'idle'
+  | 'completed'
+  | 'failed'
+  | 'cancelled';
+
+/** One conversation with one agent; belongs to one task (liveness 1). */
+export interface SessionRow {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly agentId: string | null;
+  readonly state: SessionState;
+  readonly interrupted: boolean;
+  readonly pending: {
+    readonly kind: 'permission' | 'clarification';
+    readonly requestId: string;
+    readonly options: readonly JsonValue[];
+  } | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly revision: number;
+}
+
+/** What recovery needs to find, recognise and end a process of a dead host (spec 6). Times in the unit of the platform. */
+export interface ProcessRecord {
+  /** Also the launch token in the child's environment (`OFFSTAGE_EXECUTION`). */
+  readonly executionId: string;
+  readonly jobId: string;
+  /** Null between the commit of the token and the launch. */
+  readonly pid: number | null;
+  /** As the kernel tells it, opaque; compared for equality only. */
+  readonly startTime: string | null;
+  readonly bootId: string | null;
+  readonly at: number;
+}
