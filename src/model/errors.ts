@@ -19,16 +19,24 @@ const quote = (text: string): string => {
 };
 
 type Why = { readonly message: string };
+type Nothing = Readonly<Record<string, never>> | undefined;
 type JobId = { readonly jobId: string };
 
 export const ERRORS = {
-  'agent.unknown': spec(false, (d: { agentId: string }) => `No agent is registered under the name ${quote(d.agentId)}.`),
   'command.cwd_missing': spec(
     false,
     (d: { cwd: string }) => `The working directory ${quote(d.cwd)} does not exist or is not a directory.`,
   ),
-  'command.failed': spec(false, (d: { exitCode: number }) => `The command ended with exit code ${d.exitCode}.`),
-  'command.killed': spec(false, (d: { signal: string }) => `The command was killed by ${d.signal}, which nobody here asked for.`),
+  'command.failed': spec(
+    false,
+    (d: { exitCode: number; signal?: null; lastLine?: string | null; outputFile?: string }) =>
+      `The command ended with exit code ${d.exitCode}${d.lastLine ? `: ${d.lastLine}` : '.'}`,
+  ),
+  'command.killed': spec(
+    false,
+    (d: { signal: string; exitCode?: null; outputFile?: string }) =>
+      `The command was killed by ${d.signal}, which nobody here asked for.`,
+  ),
   'command.not_found': spec(
     false,
     (d: { command: string }) => `There is no command ${quote(d.command)}: it is not an executable file and not on the PATH.`,
@@ -41,8 +49,8 @@ export const ERRORS = {
     (d: { dataDir: string; pid: number | null }) =>
       `${d.dataDir} is in use${d.pid === null ? '' : ` by process ${d.pid}`}, which serves no control socket; open it with control: true, or wait until it ends.`,
   ),
-  'engine.closing': spec(false, () => 'This engine is closing and accepts no more work.'),
-  'engine.degraded': spec(true, () => 'The store refuses writes at the moment, so no new work is accepted.'),
+  'engine.closing': spec(false, (_: Nothing) => 'This engine is closing and accepts no more work.'),
+  'engine.degraded': spec(true, (_: Nothing) => 'The store refuses writes at the moment, so no new work is accepted.'),
   'executor.unknown': spec(false, (d: { kind: string }) => `No executor is registered for the kind ${quote(d.kind)}.`),
   'executor.unsupported_platform': spec(
     false,
@@ -53,7 +61,7 @@ export const ERRORS = {
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
   'job.context_closed': spec(false, (d: JobId) => `The job ${quote(d.jobId)} has ended, so its context can do nothing any more.`),
-  'job.cross_task': spec(false, () => 'A job and its caller must belong to the same task.'),
+  'job.cross_task': spec(false, (_: Nothing) => 'A job and its caller must belong to the same task.'),
   'job.expired': spec(false, (d: JobId) => `The job ${quote(d.jobId)} ended long ago and its record was pruned.`),
   'job.failed': spec(false, (d: Why) => d.message),
   'job.idle_timed_out': spec(false, (d: { idleTimeoutMs: number }) => `The job gave no sign of life for ${d.idleTimeoutMs} ms.`),
@@ -86,7 +94,7 @@ export const ERRORS = {
     (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was removed; ids are never used again.`,
   ),
   'session.not_found': spec(false, (d: { sessionId: string }) => `No session has the id ${quote(d.sessionId)}.`),
-  'store.closed': spec(false, () => 'The store is closed.'),
+  'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
     false,
     (d: { folder: string; message: string }) =>

@@ -74,6 +74,11 @@ export interface Executor<Input = unknown, Result = unknown> {
   readonly input?: StandardSchemaV1<unknown, Input>;
   /** Validates what `run` returns. */
   readonly result?: StandardSchemaV1<unknown, Result>;
+  /**
+   * What the record, and so every list, event and log, shows of a validated `input`; for executors whose input may hold secrets.
+   * `run` gets the real input, which is then kept in memory only, for as long as the job lives. Must be total and cheap.
+   */
+  redact?(input: JsonValue): JsonValue;
   /** Called once when the engine has closed. */
   close?(): Promise<void> | void;
 }

@@ -1,7 +1,7 @@
 /**
  * JSON as Offstage stores it: what JSON holds exactly, and nothing that it would lose in silence.
  *
- * JSON1  `toJson` returns a private copy; the caller's later changes reach no record.
+ * JSON1  `toJson` returns a private, frozen copy; nobody's later changes reach a record.
  * JSON2  A value that JSON would drop or change (functions, symbols, bigint, NaN, Map, Set, Error, cycles) is refused, never mangled.
  * JSON3  `canonicalJson` gives equal text for equal values, whatever the order of their keys.
  */
@@ -52,7 +52,7 @@ function copy(value: unknown, path: string, above: Set<object>, depth: number): 
       const replaced: unknown = custom.call(value, '');
       return copy(replaced, path, above, depth + 1);
     }
-    if (Array.isArray(value)) return value.map((item, index) => copy(item, `${path}[${index}]`, above, depth + 1));
+    if (Array.isArray(value)) return Object.freeze(value.map((item, index) => copy(item, `${path}[${index}]`, above, depth + 1)));
     const tag = Object.prototype.toString.call(value);
     if (tag !== '[object Object]') throw new NotJsonError(path, `a ${tag.slice(8, -1)}`);
     if (value instanceof Map || value instanceof Set || value instanceof Error || value instanceof Promise) {
@@ -67,7 +67,7 @@ function copy(value: unknown, path: string, above: Set<object>, depth: number): 
         Object.defineProperty(result, key, { value: copied, enumerable: true, configurable: true, writable: true });
       else result[key] = copied;
     }
-    return result;
+    return Object.freeze(result);
   } finally {
     above.delete(value);
   }

@@ -1,0 +1,49 @@
+/**
+ * Job charts brought to life. Every job actor is a child of one roster in the supervisor's system, at constant cost per job.
+ *
+ * ACT1  A queued job needs no actor: `queuedContext` is what the chart decides for it, and an actor may start from there.
+ * ACT2  All job actors share one actor id, so that XState's caches do not grow with every job ever run.
+ */
+import { type ActorRefFrom, createActor } from 'xstate';
+import { type JobChartContext, type JobEvent, jobMachine, NEW_JOB } from '../machines/job.ts';
+import type { JobStatus } from '../model/records.ts';
+import type { JobRoster } from './supervisor-actor.ts';
+
+export type JobActor = ActorRefFrom<typeof jobMachine>;
+type JobSnapshot = ReturnType<JobActor['getSnapshot']>;
+
+const TEMPLATES = {
+  pending: jobMachine.resolveState({ value: 'pending', context: NEW_JOB }),
+  queued: jobMachine.resolveState({ value: 'queued', context: NEW_JOB }),
+  running: jobMachine.resolveState({ value: { running: 'active' }, context: NEW_JOB }),
+};
+
+/** What the chart makes of a job that is accepted and queued in one step. */
+export const queuedContext = (at: number): JobChartContext => ({ ...NEW_JOB, queuedAt: at });
+
+/** Starts the actor of one job in the given unfinished state. */
+export function startJobActor(roster: JobRoster, state: 'pending' | 'queued' | 'running', context: JobChartContext): JobActor {
+  const template = TEMPLATES[state];
+  // A snapshot is resolved once per state and copied: resolving it for every job would double the price of an actor.
+  const snapshot = Object.assign(Object.create(Object.getPrototypeOf(template)), template, { context }) as JobSnapshot;
+  const actor = createActor(jobMachine, { id: 'job', parent: roster, snapshot });
+  actor.start();
+  return actor;
+}
+
+/** The new chart context if the chart took the event, else null. */
+export function decide(actor: JobActor, event: JobEvent): JobChartContext | null {
+  const before = actor.getSnapshot();
+  if (before.status !== 'active') return null;
+  actor.send(event);
+  const after = actor.getSnapshot();
+  return after === before ? null : after.context;
+}
+
+/** The record's status for an actor's state. */
+export function statusOf(actor: JobActor): JobStatus {
+  const value = actor.getSnapshot().value;
+  return typeof value === 'string' ? value : 'running';
+}
+
+export const isEnding = (actor: JobActor): boolean => actor.getSnapshot().hasTag('ending');

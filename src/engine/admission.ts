@@ -1,0 +1,346 @@
+/**
+ * From a spawn to an accepted job (spec 2, 3, 6, 7).
+ *
+ * ADM1  Jobs are accepted in the order in which spawn was called, also when some had to look things up first.
+ * ADM2  A refused spawn leaves nothing: no record, no index, no event.
+ * ADM3  The same jobId with the same content answers the existing record; an id is never revived.
+ * ADM4  A cancel that names a job still being admitted reaches it: the job is born cancelled.
+ * ADM5  Nothing is born under a cancelled ancestor.
+ */
+import { queuedContext } from '../actors/job-actor.ts';
+import { isOffstageError, offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { JobView, SessionRow } from '../model/records.ts';
+import type { SpawnOptions } from '../model/requests.ts';
+import { type JobBase, LARGE_CHARACTERS, type StoredJob, toRecord } from '../persistence/job-codec.ts';
+import type { Canceller, CancelRequest } from './canceller.ts';
+import type { Change } from './commit-loop.ts';
+import type { Core } from './core.ts';
+import { LiveJob } from './live-job.ts';
+import { PoolPlace } from './pool.ts';
+import type { Sessions } from './sessions.ts';
+import { checkSpawn, hashOf, type SpawnContent } from './spawn-request.ts';
+
+/** What has to be known before a job can be accepted. */
+interface Prepared {
+  readonly content: SpawnContent;
+  readonly session: SessionRow;
+  readonly caller: SessionRow | null;
+  readonly parent: ParentFacts | null;
+  /** A stored job of the same id. */
+  readonly existing: StoredJob | 'expired' | null;
+}
+
+interface ParentFacts {
+  readonly jobId: string;
+  readonly depth: number;
+}
+
+interface Ticket {
+  prepared: Prepared | null;
+  failure: { readonly error: unknown } | null;
+  readonly jobId: string | null;
+  readonly cancels: {
+    readonly request: CancelRequest;
+    readonly resolve: (view: JobView) => void;
+    readonly reject: (error: unknown) => void;
+  }[];
+  readonly resolve: (view: JobView) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface AdmissionHost {
+  readonly canceller: Canceller;
+  readonly sessions: Sessions;
+  start(job: LiveJob): void;
+}
+
+export class Admission {
+  readonly #core: Core;
+  readonly #host: AdmissionHost;
+  #line: Ticket[] = [];
+  /** By id: spawns in progress, one after the other, so that a look-up never misses an acceptance. */
+  readonly #byId = new Map<string, { promise: Promise<unknown>; readonly tickets: Set<Ticket> }>();
+
+  constructor(core: Core, host: AdmissionHost) {
+    this.#core = core;
+    this.#host = host;
+  }
+
+  /** Resolves once the job is durable. `parent` is the calling body's job, where a body calls. */
+  spawn(options: SpawnOptions, parent: LiveJob | null): Promise<JobView> {
+    try {
+      this.#core.assertAccepting();
+      const content = checkSpawn(options, this.#core.executors, parent?.base ?? null);
+      const prepared = this.#prepareNow(content);
+      if (prepared !== null && this.#line.length === 0) return this.#admitNow(prepared);
+      return this.#queue(content, prepared);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Whether a spawn with this id is under way and not accepted yet. */
+  isAdmitting(jobId: string): boolean {
+    return this.#byId.has(jobId);
+  }
+
+  /** ADM4. Resolves with the record of the job that the pending spawn made or found. */
+  cancelWhenAdmitted(jobId: string, request: CancelRequest): Promise<JobView> | null {
+    const [ticket] = this.#byId.get(jobId)?.tickets ?? [];
+    if (ticket === undefined) return null;
+    return new Promise((resolve, reject) => {
+      ticket.cancels.push({ request, resolve, reject });
+    });
+  }
+
+  /** Resolves when no spawn of this id is under way any more. */
+  async whenAdmitted(jobId: string): Promise<void> {
+    await this.#byId.get(jobId)?.promise.catch(() => {});
+  }
+
+  #admitNow(prepared: Prepared): Promise<JobView> {
+    return new Promise((resolve, reject) => {
+      this.#admit(prepared, { prepared, failure: null, jobId: null, cancels: [], resolve, reject });
+    });
+  }
+
+  #queue(content: SpawnContent, known: Prepared | null): Promise<JobView> {
+    const { jobId } = content;
+    let ticket: Ticket | undefined;
+    const answer = new Promise<JobView>((resolve, reject) => {
+      ticket = { prepared: known, failure: null, jobId, cancels: [], resolve, reject };
+    });
+    const queued = ticket as unknown as Ticket;
+    this.#line.push(queued);
+    const before = jobId === null ? undefined : this.#byId.get(jobId);
+    if (jobId !== null) this.#track(jobId, queued, answer, before?.tickets);
+    const ready =
+      known === null
+        ? (before?.promise ?? Promise.resolve()).catch(() => {}).then(() => this.#prepare(content))
+        : Promise.resolve(known);
+    ready.then(
+      (prepared) => {
+        queued.prepared = prepared;
+        this.#advance();
+      },
+      (error) => {
+        queued.failure = { error };
+        this.#advance();
+      },
+    );
+    return answer;
+  }
+
+  #track(jobId: string, ticket: Ticket, answer: Promise<JobView>, earlier: Set<Ticket> | undefined): void {
+    const entry = { promise: answer as Promise<unknown>, tickets: (earlier ?? new Set<Ticket>()).add(ticket) };
+    this.#byId.set(jobId, entry);
+    const done = (): void => {
+      entry.tickets.delete(ticket);
+      if (this.#byId.get(jobId) === entry) this.#byId.delete(jobId);
+    };
+    answer.then(done, done);
+  }
+
+  /** Admits from the front of the line, as far as everything is known (ADM1). */
+  #advance(): void {
+    for (let ticket = this.#line[0]; ticket !== undefined; ticket = this.#line[0]) {
+      if (ticket.failure !== null) {
+        this.#line.shift();
+        this.#refuse(ticket, ticket.failure.error);
+      } else if (ticket.prepared !== null) {
+        this.#line.shift();
+        this.#admit(ticket.prepared, ticket);
+      } else {
+        return;
+      }
+    }
+  }
+
+  #refuse(ticket: Ticket, error: unknown): void {
+    ticket.reject(error);
+    for (const cancel of ticket.cancels) {
+      cancel.reject(
+        isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: ticket.jobId ?? '' }),
+      );
+    }
+  }
+
+  /** Everything is in memory: the usual case, without a turn of the event loop. */
+  #prepareNow(content: SpawnContent): Prepared | null {
+    if (content.jobId !== null || content.pendingInput !== null) return null;
+    const session = this.#host.sessions.cached(content.sessionId);
+    if (session === null) return null;
+    const caller = content.callerSessionId === null ? null : this.#host.sessions.cached(content.callerSessionId);
+    if (content.callerSessionId !== null && caller === null) return null;
+    let parent: ParentFacts | null = null;
+    if (content.parentJobId !== null) {
+      const job = this.#core.jobs.get(content.parentJobId);
+      if (job === undefined) return null;
+      parent = { jobId: job.base.jobId, depth: job.base.depth };
+    }
+    return { content, session, caller, parent, existing: null };
+  }
+
+  async #prepare(given: SpawnContent): Promise<Prepared> {
+    const content = given.pendingInput === null ? given : { ...given, ...(await given.pendingInput), pendingInput: null };
+    const { sessions } = this.#host;
+    const [session, caller, parent, existing] = await Promise.all([
+      sessions.resolve(content.sessionId),
+      content.callerSessionId === null ? null : sessions.resolve(content.callerSessionId),
+      content.parentJobId === null ? null : this.#findParent(content.parentJobId),
+      content.jobId === null ? null : this.#core.rows.find(content.jobId),
+    ]);
+    return { content, session, caller, parent, existing };
+  }
+
+  /** The parent and, where it has ended, the chain above it, so that a cascade from any living ancestor finds the child. */
+  async #findParent(jobId: string): Promise<ParentFacts> {
+    let facts: ParentFacts | null = null;
+    let id: string | null = jobId;
+    for (let level = 0; id !== null && level <= LIMITS.treeDepth; level++) {
+      const live: LiveJob | undefined = this.#core.jobs.get(id);
+      if (live !== undefined) {
+        this.#core.lineage.markLive(id, live.base.parentJobId);
+        facts ??= { jobId: id, depth: live.base.depth };
+        break;
+      }
+      const stored: StoredJob | 'expired' | null = await this.#core.rows.find(id);
+      if (stored === null || stored === 'expired') {
+        if (facts !== null) break;
+        throw offstageError(stored === null ? 'job.not_found' : 'job.expired', { jobId: id });
+      }
+      facts ??= { jobId: id, depth: stored.base.depth };
+      const { state, context } = stored.snapshot;
+      this.#core.lineage.addEnded(id, stored.base.parentJobId, state === 'cancelled' || context.cancelRequestedAt !== null);
+      id = stored.base.parentJobId;
+    }
+    return facts as ParentFacts;
+  }
+
+  #admit(prepared: Prepared, ticket: Ticket): void {
+    try {
+      const { content } = prepared;
+      const live = content.jobId === null ? undefined : this.#core.jobs.get(content.jobId);
+      if (live !== undefined) this.#answerLive(live, content, ticket);
+      else if (prepared.existing !== null) this.#answerStored(prepared.existing, content, ticket);
+      else this.#accept(prepared, ticket);
+    } catch (error) {
+      this.#refuse(ticket, error);
+    }
+  }
+
+  #answerLive(job: LiveJob, content: SpawnContent, ticket: Ticket): void {
+    if (job.base.contentHash !== hashOf(content)) throw offstageError('job.conflict', { jobId: job.base.jobId });
+    this.#cancelAtBirth(job, ticket);
+    // Whatever is on its way is stored first, so that the answer is durable.
+    this.#core.submit({
+      changes: [],
+      acknowledge: () =>
+        job.isDropped ? ticket.reject(offstageError('job.not_found', { jobId: job.base.jobId })) : ticket.resolve(job.view()),
+    });
+  }
+
+  #answerStored(existing: StoredJob | 'expired', content: SpawnContent, ticket: Ticket): void {
+    if (existing === 'expired') throw offstageError('job.expired', { jobId: content.jobId as string });
+    if (existing.base.contentHash !== hashOf(content)) throw offstageError('job.conflict', { jobId: existing.base.jobId });
+    const view: JobView = {
+      ...toRecord(existing.base, existing.snapshot, existing.revision),
+      bodyLive: false,
+      progress: null,
+      partialText: null,
+    };
+    ticket.resolve(view);
+    for (const cancel of ticket.cancels) cancel.resolve(view);
+  }
+
+  #accept(prepared: Prepared, ticket: Ticket): void {
+    const core = this.#core;
+    const { session, caller, parent } = prepared;
+    core.assertAccepting();
+    if (core.queuedCount >= LIMITS.queuedJobs) throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
+    if (caller !== null && caller.taskId !== session.taskId) throw offstageError('job.cross_task', {});
+    const depth = parent === null ? 0 : parent.depth + 1;
+    if (depth > LIMITS.treeDepth) throw offstageError('limit.tree_depth', { limit: LIMITS.treeDepth });
+    if (parent !== null) this.#assertMayBeBorn(parent.jobId);
+    const job = this.#create(prepared, session, depth);
+    const { jobId } = job.base;
+    core.jobs.set(jobId, job);
+    core.queuedCount += 1;
+    if (parent !== null) {
+      const live = core.jobs.get(parent.jobId);
+      if (live !== undefined) core.lineage.markLive(parent.jobId, live.base.parentJobId);
+      core.lineage.add(jobId, parent.jobId);
+    }
+    const change: Change = { job, before: null, after: job.decided, announce: ANNOUNCE_BIRTH };
+    core.submit({
+      changes: [change],
+      isCreation: true,
+      acknowledge: () => ticket.resolve(job.view()),
+      refuse: (error) => this.#refuse(ticket, error),
+      effects: () => {
+        if (!job.isDecidedEnd && !core.isClosing) core.pool.enqueue(job.place);
+      },
+    });
+    this.#cancelAtBirth(job, ticket);
+  }
+
+  #create(prepared: Prepared, session: SessionRow, depth: number): LiveJob {
+    const core = this.#core;
+    const { content } = prepared;
+    const at = core.settings.clock.now();
+    const base: JobBase = {
+      ordinal: core.loop.nextOrdinal(),
+      jobId: content.jobId ?? core.settings.ids.jobId(),
+      kind: content.kind,
+      subject: content.subject,
+      description: content.description,
+      agentId: content.agentId,
+      input: content.input,
+      createdAt: at,
+      sessionId: session.sessionId,
+      callerSessionId: content.callerSessionId,
+      taskId: session.taskId,
+      parentJobId: content.parentJobId,
+      parentMessageId: content.parentMessageId,
+      contextMode: content.contextMode,
+      wait: content.wait,
+      timeoutMs: content.timeoutMs,
+      idleTimeoutMs: content.idleTimeoutMs,
+      cardId: null,
+      contentHash: hashOf(content),
+      depth,
+      isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,
+    };
+    const snapshot = { state: 'queued', context: queuedContext(at), lastActivityAt: null, notes: NO_NOTES } as const;
+    const place = new PoolPlace(base.ordinal, base.sessionId, () => this.#host.start(job));
+    const job: LiveJob = new LiveJob(base, snapshot, place);
+    job.secretInput = content.secretInput;
+    return job;
+  }
+
+  /** @throws OffstageError `job.parent_cancelled` */
+  #assertMayBeBorn(parentJobId: string): void {
+    const { jobs, lineage } = this.#core;
+    const parent = jobs.get(parentJobId);
+    const isCancelled =
+      parent !== undefined && (parent.decided.context.cancelRequestedAt !== null || parent.decided.state === 'cancelled');
+    const ancestor = isCancelled ? parentJobId : lineage.cancelledAncestor(parentJobId);
+    if (ancestor !== null) throw offstageError('job.parent_cancelled', { parentJobId: ancestor });
+  }
+
+  #cancelAtBirth(job: LiveJob, ticket: Ticket): void {
+    for (const { request, resolve, reject } of ticket.cancels) {
+      const changes = this.#host.canceller.decide([job], request);
+      this.#core.submit({
+        changes,
+        acknowledge: () =>
+          job.isDropped ? reject(offstageError('job.not_found', { jobId: job.base.jobId })) : resolve(job.view()),
+        effects: () => this.#host.canceller.runEffectsOf(changes),
+      });
+    }
+  }
+}
+
+const ANNOUNCE_BIRTH = ['job.created', 'job.status'] as const;
+const NO_NOTES = [] as const;

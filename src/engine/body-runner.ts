@@ -1,0 +1,320 @@
+/**
+ * Runs bodies: from a slot to the end of the record, and to the end of the body where that comes later (spec 2, 3, 4, 6).
+ *
+ * RUN1  A body is called at most once, after its acceptance is durable; a strict one after its start is durable too.
+ * RUN2  A cancel decided before the body is called means that it is never called.
+ * RUN3  The slot returns when the body has settled, exactly once, whatever the record says meanwhile.
+ * RUN4  When a body settles or is given up, its foreground children end with it.
+ * RUN5  Starts are called in the order in which their slots were taken, also when strict and other kinds mix.
+ */
+import type { EndingCause } from '../machines/job.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import type { ExecutionHandle, JobOf } from '../model/executor.ts';
+import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
+import { toRecord } from '../persistence/job-codec.ts';
+import { KEYS } from '../persistence/row-keys.ts';
+import type { StoreOperation } from '../persistence/store.ts';
+import type { Change } from './commit-loop.ts';
+import type { Core } from './core.ts';
+import { Execution } from './execution-registry.ts';
+import { BodyContext, type ContextVerbs } from './job-context.ts';
+import type { LiveJob } from './live-job.ts';
+import { capText, NO_RESULT, returned, threw } from './outcome.ts';
+import { validateWith } from './standard-schema.ts';
+
+export interface BodyRunnerHost {
+  readonly verbs: ContextVerbs;
+  /** Changes that end the foreground children of a body that is over. */
+  endForegroundChildren(job: LiveJob): readonly Change[];
+  /** Fires what the changes of a cancel ask for. */
+  runEffectsOf(changes: readonly Change[]): void;
+}
+
+type Settlement = { readonly kind: 'returned'; readonly value: unknown } | { readonly kind: 'threw'; readonly error: unknown };
+
+export class BodyRunner {
+  readonly #core: Core;
+  readonly #host: BodyRunnerHost;
+  /** Starts whose bodies are called by the reveal of their commit. */
+  #deferred = 0;
+
+  constructor(core: Core, host: BodyRunnerHost) {
+    this.#core = core;
+    this.#host = host;
+  }
+
+  /** The pool gave the job a slot. */
+  start(job: LiveJob): void {
+    const core = this.#core;
+    const execution = new Execution(
+      job,
+      () => core.settings.ids.id('exec'),
+      (error) => core.report('abort_listener.failed', error),
+    );
+    job.execution = execution;
+    execution.lastActivityAt = core.stamp(job);
+    const change = core.step(job, { type: 'job.start', at: execution.lastActivityAt });
+    if (change === null) {
+      job.execution = null;
+      core.pool.release(job.place);
+      return;
+    }
+    core.registry.add(execution);
+    const isStrict = this.#executorOf(job).capabilities.strictStart;
+    if (!isStrict && this.#deferred === 0) {
+      core.submit({ changes: [change] });
+      this.#call(job, execution);
+      return;
+    }
+    this.#deferred += 1;
+    core.submit({
+      changes: [change],
+      mustSync: isStrict,
+      ...(isStrict ? { rows: [processRow(job, execution, null, execution.lastActivityAt)] } : {}),
+      effects: (durable) => {
+        this.#deferred -= 1;
+        if (isStrict && !durable) {
+          this.#settle(job, execution, {
+            kind: 'threw',
+            error: offstageError('store.failed', { message: 'the start could not be noted, so nothing was started' }),
+          });
+        } else {
+          this.#call(job, execution);
+        }
+      },
+    });
+  }
+
+  /** A running job is told to end: by `graceMs` from now it has ended, whatever its body does. */
+  beginGrace(job: LiveJob, graceMs: number): void {
+    const { execution } = job;
+    if (execution === null || execution.hasSettled) return;
+    const dueAt = this.#core.settings.clock.monotonic() + graceMs;
+    if (dueAt >= execution.graceDueAt) return;
+    execution.graceDueAt = dueAt;
+    execution.phase = 'retiring';
+    execution.stopGrace?.();
+    execution.stopGrace = this.#core.timers.after(graceMs, () => this.#graceOver(job, execution));
+  }
+
+  /** Fires the signal, wakes the body if it waits inside the engine, and asks the executor to end it. */
+  abort(job: LiveJob, reason: OffstageError): void {
+    const { execution } = job;
+    if (execution === null || execution.hasSettled) return;
+    this.#core.pool.wake(job.place);
+    execution.abort(reason);
+    const { cancel } = this.#executorOf(job);
+    if (cancel === undefined || !execution.isBodyLive) return;
+    const failed = (error: unknown): void => this.#core.report('executor.cancel_failed', error);
+    try {
+      Promise.resolve(cancel.call(this.#executorOf(job), job.base.jobId)).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #executorOf(job: LiveJob) {
+    const executor = this.#core.executors.get(job.base.kind);
+    if (executor === undefined) throw offstageError('executor.unknown', { kind: job.base.kind });
+    return executor;
+  }
+
+  #call(job: LiveJob, execution: Execution): void {
+    if (execution.hasSettled) return;
+    if (job.decided.state !== 'active') {
+      // Told to end before it was called: it never is (RUN2).
+      this.#settle(job, execution, {
+        kind: 'threw',
+        error: execution.abortReason ?? offstageError('job.cancelled', { reason: 'cancelled before pickup' }),
+      });
+      return;
+    }
+    const core = this.#core;
+    const executor = this.#executorOf(job);
+    execution.isBodyLive = true;
+    execution.lastHeard = core.settings.clock.monotonic();
+    this.#armDeadlines(job, execution);
+    const context = new BodyContext(core, job, execution, this.#host.verbs, this.#handle(job, execution));
+    let running: Promise<unknown>;
+    try {
+      const record = toRecord(job.base, job.decided, job.revision);
+      const given = job.secretInput === null ? record : { ...record, input: job.secretInput.value };
+      running = Promise.resolve(executor.run(given as JobOf, context));
+    } catch (error) {
+      running = Promise.reject(error);
+    }
+    const { result: schema } = executor;
+    if (schema !== undefined) running = running.then((value) => validateWith(schema, value, 'result'));
+    running.then(
+      (value) => this.#settle(job, execution, { kind: 'returned', value }),
+      (error) => this.#settle(job, execution, { kind: 'threw', error }),
+    );
+  }
+
+  #settle(job: LiveJob, execution: Execution, settlement: Settlement): void {
+    if (execution.hasSettled) return;
+    const core = this.#core;
+    execution.hasSettled = true;
+    execution.isBodyLive = false;
+    execution.stopGrace?.();
+    for (const stop of execution.stopTimers ?? []) stop();
+    const at = core.stamp(job);
+    const partial = execution.partialText();
+    core.registry.remove(execution);
+    core.pool.release(job.place);
+    if (job.isDecidedEnd) {
+      this.#settledLate(job, execution, settlement, at);
+      return;
+    }
+    execution.lastActivityAt = at;
+    const event = settlement.kind === 'returned' ? returned(settlement.value, partial, at) : threw(settlement.error, partial, at);
+    const { state, context } = job.decided;
+    // A body that was told to end and returned no text leaves what it had reported so far.
+    const keepsPartial = state === 'ending' && context.cause !== 'shutdown' && event.result.text === null && partial !== null;
+    const change = core.step(job, keepsPartial ? { ...event, result: { ...event.result, text: capText(partial) } } : event);
+    const children = this.#host.endForegroundChildren(job);
+    core.submit({
+      changes: change === null ? children : [change, ...children],
+      rows: this.#endRows(job, execution, true),
+      effects: () => this.#host.runEffectsOf(children),
+    });
+  }
+
+  /** The record has ended before: what the body did since is history, nothing more. */
+  #settledLate(job: LiveJob, execution: Execution, settlement: Settlement, at: number): void {
+    this.#core.system.supervisor.send({ type: 'body.reclaimed' });
+    const entries: HistoryEntry[] = [];
+    if (settlement.kind === 'returned' && settlement.value !== undefined && settlement.value !== null)
+      entries.push({ at, type: 'late_result_dropped' });
+    entries.push({ at, type: 'detached_settled' });
+    if (this.#core.isClosing) return;
+    const change = this.#core.note(job, ...entries);
+    this.#core.submit({ changes: [change], rows: this.#endRows(job, execution, true) });
+  }
+
+  #graceOver(job: LiveJob, execution: Execution): void {
+    if (execution.hasSettled || job.isDecidedEnd) return;
+    const core = this.#core;
+    const text = execution.partialText();
+    const change = core.step(job, {
+      type: 'grace.over',
+      at: core.stamp(job),
+      result: { ...NO_RESULT, text: text === null ? null : capText(text) },
+      survivors: execution.survivors,
+    });
+    if (change === null) return;
+    execution.phase = 'detached';
+    for (const stop of execution.stopTimers ?? []) stop();
+    core.system.supervisor.send({ type: 'body.detached' });
+    core.settings.log('warn', 'body.detached', { jobId: job.base.jobId, kind: job.base.kind, survivors: execution.survivors });
+    const children = this.#host.endForegroundChildren(job);
+    core.submit({
+      changes: [change, ...children],
+      rows: this.#endRows(job, execution, false),
+      effects: () => this.#host.runEffectsOf(children),
+    });
+  }
+
+  /** Rows that go with an end: the output is kept; the process record goes once the tree is gone, else it stays as a teardown intent. */
+  #endRows(job: LiveJob, execution: Execution, isGone: boolean): readonly StoreOperation[] {
+    const rows: StoreOperation[] = [];
+    const output = execution.output?.stored() ?? null;
+    if (output !== null) rows.push({ type: 'put', key: KEYS.output(job.base.ordinal), value: JSON.stringify(output) });
+    if (isGone) {
+      execution.output?.close();
+      if (execution.hasProcessRow) rows.push({ type: 'del', key: KEYS.process(execution.executionId) });
+    }
+    return rows;
+  }
+
+  #armDeadlines(job: LiveJob, execution: Execution): void {
+    const { timeoutMs, idleTimeoutMs } = job.base;
+    if (timeoutMs === null && idleTimeoutMs === null) return;
+    const stops: (() => void)[] = [];
+    execution.stopTimers = stops;
+    if (timeoutMs !== null)
+      stops.push(
+        this.#core.timers.after(timeoutMs, () => this.#timeOut(job, 'timeout', offstageError('job.timed_out', { timeoutMs }))),
+      );
+    if (idleTimeoutMs === null) return;
+    const { clock } = this.#core.settings;
+    const watch = (delayMs: number): void => {
+      stops.push(
+        this.#core.timers.after(delayMs, () => {
+          stops.length = timeoutMs === null ? 0 : 1;
+          const restMs = execution.lastHeard + idleTimeoutMs - clock.monotonic();
+          if (restMs > 0) watch(restMs);
+          else this.#timeOut(job, 'idle_timeout', offstageError('job.idle_timed_out', { idleTimeoutMs }));
+        }),
+      );
+    };
+    watch(idleTimeoutMs);
+  }
+
+  #timeOut(job: LiveJob, cause: Extract<EndingCause, 'timeout' | 'idle_timeout'>, reason: OffstageError): void {
+    const at = this.#core.stamp(job);
+    const change = this.#core.step(
+      job,
+      { type: 'job.time_out', at, cause, message: reason.message },
+      { at, type: 'ending', detail: reason.message },
+    );
+    if (change === null) return;
+    this.beginGrace(job, this.#core.settings.cancelGraceMs);
+    this.#core.submit({ changes: [{ ...change, announce: [] }], effects: () => this.abort(job, reason) });
+  }
+
+  #handle(job: LiveJob, execution: Execution): ExecutionHandle {
+    const core = this.#core;
+    const { settings } = core;
+    return {
+      get executionId() {
+        return execution.executionId;
+      },
+      get graceMs() {
+        const restMs = execution.graceDueAt - settings.clock.monotonic();
+        const graceMs = execution.graceDueAt === Number.POSITIVE_INFINITY ? settings.cancelGraceMs : Math.max(0, restMs);
+        return graceMs === Number.POSITIVE_INFINITY ? null : graceMs;
+      },
+      get killAfterMs() {
+        return execution.killAfterMs ?? settings.killAfterMs;
+      },
+      launched(process) {
+        const at = core.stamp(job);
+        execution.hasProcessRow = true;
+        if (job.isDecidedEnd) return Promise.resolve();
+        return new Promise((resolve) => {
+          core.submit({
+            changes: [core.note(job, { at, type: 'process_launched', detail: `pid ${process.pid}` })],
+            rows: [processRow(job, execution, process, at)],
+            mustSync: true,
+            acknowledge: () => resolve(),
+          });
+        });
+      },
+      gone() {
+        // The row goes with the record's end, or, for a detached job, when the body settles.
+      },
+      survivors(text) {
+        execution.survivors = text;
+      },
+    };
+  }
+}
+
+function processRow(
+  job: LiveJob,
+  execution: Execution,
+  process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
+  at: number,
+): StoreOperation {
+  execution.hasProcessRow = true;
+  const record: ProcessRecord = {
+    executionId: execution.executionId,
+    jobId: job.base.jobId,
+    pid: process?.pid ?? null,
+    startTime: process?.startTime ?? null,
+    bootId: process?.bootId ?? null,
+    at,
+  };
+  return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
+}

@@ -1,0 +1,355 @@
+/**
+ * Decide → commit → reveal: the one way from a decision to anybody outside (spec 6; architecture 2).
+ *
+ * COM1  A transaction is written whole, in one batch, in the order of decision; nothing of it is shown before.
+ * COM2  One write is in flight at a time; what happens in one turn is committed together, at most 256 changes per batch.
+ * COM3  Sequence numbers and revisions are given when a batch is built, so a refused batch leaves no gap.
+ * COM4  Reveal order: read models, events, waiters and acknowledgements, effects.
+ * COM5  After a failed attempt, new jobs of the batch are refused and leave nothing; everything else acts on what was decided,
+ *       marked `durable: false`, is shown to nobody else until it is stored, and is tried again.
+ */
+import type { TimerService } from '../actors/timer-service.ts';
+import type { Clock } from '../model/clock.ts';
+import type { OffstageError } from '../model/errors.ts';
+import { isOffstageError, offstageError } from '../model/errors.ts';
+import type { OffstageEvent, UnnumberedEvent } from '../model/events.ts';
+import { LIMITS } from '../model/limits.ts';
+import { segmentOperation } from '../persistence/event-log.ts';
+import { isFinished, type JobSnapshot } from '../persistence/job-codec.ts';
+import { acceptOperations, retractOperations, stateOperations } from '../persistence/job-rows.ts';
+import { KEYS } from '../persistence/row-keys.ts';
+import type { Store, StoreOperation } from '../persistence/store.ts';
+import { jobEvent } from './job-event.ts';
+import type { LiveJob } from './live-job.ts';
+
+/** One decided step of one job. */
+export interface Change {
+  readonly job: LiveJob;
+  readonly before: JobSnapshot | null;
+  readonly after: JobSnapshot;
+  /** Events to publish for it, in order; empty for a mere note. */
+  readonly announce: readonly ('job.created' | 'job.status')[];
+}
+
+/** What is decided together and must be stored together. */
+export interface Transaction {
+  readonly changes: readonly Change[];
+  /** Further rows of the same batch. */
+  readonly rows?: readonly StoreOperation[];
+  /** Events of sessions and tasks. */
+  readonly events?: readonly UnnumberedEvent[];
+  /** Under `full`, fsync even without an event. */
+  readonly mustSync?: boolean;
+  /** Once it is stored; or, with `durable: false`, once it is clear that it could not be stored for now. */
+  acknowledge?(durable: boolean): void;
+  /** A transaction that the store refused for good; only for those that create something (`isCreation`). */
+  refuse?(error: OffstageError): void;
+  /** Refused instead of retried when the store fails. */
+  readonly isCreation?: boolean;
+  /** What the engine does after the commit, in order; `durable: false` when the store refused and it acts on the decision. */
+  effects?(durable: boolean): void;
+}
+
+/** Adds rows to a change, in the same batch; pure (G4). */
+export type CommitHook = (before: JobSnapshot | null, change: Change) => readonly StoreOperation[];
+
+export interface CommitLoopHost {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: TimerService;
+  readonly epoch: string;
+  readonly isSynced: boolean;
+  readonly hooks: readonly CommitHook[];
+  /** Whether anybody looks at events. */
+  hasObservers(): boolean;
+  publish(event: OffstageEvent): void;
+  /** Read models: the changes of one batch, before their events. */
+  committed(changes: readonly Change[], seq: number): void;
+  /** A job's end is stored, or acted upon without being stored. */
+  ended(change: Change, durable: boolean): void;
+  dropped(job: LiveJob): void;
+  storeFailed(error: unknown): void;
+  storeRecovered(): void;
+  effectFailed(error: unknown): void;
+}
+
+interface Pending extends Transaction {
+  hasActed?: boolean;
+}
+
+interface Batch {
+  readonly transactions: readonly Pending[];
+  readonly operations: StoreOperation[];
+  readonly events: UnnumberedEvent[];
+  readonly jobs: ReadonlyMap<LiveJob, number>;
+  readonly revisions: readonly number[];
+  readonly sync: boolean;
+}
+
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 5_000;
+const LOW_WATER_EVERY = 64;
+
+export class CommitLoop {
+  readonly #host: CommitLoopHost;
+  #pending: Pending[] = [];
+  /** Written or half-written by a failed batch and not to be kept. */
+  #retractions: StoreOperation[] = [];
+  #seq: number;
+  #ordinal: number;
+  #batches = 0;
+  #isWriting = false;
+  #isScheduled = false;
+  #retryMs = 0;
+  #stopRetry: (() => void) | null = null;
+  #idle: (() => void)[] = [];
+  #lowWater: () => number;
+
+  constructor(host: CommitLoopHost, start: { readonly seq: number; readonly ordinal: number; readonly lowWater: () => number }) {
+    this.#host = host;
+    this.#seq = start.seq;
+    this.#ordinal = start.ordinal;
+    this.#lowWater = start.lowWater;
+  }
+
+  /** Number of the last record event that is stored. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  get isDegraded(): boolean {
+    return this.#retryMs > 0;
+  }
+
+  /** The highest ordinal given. */
+  get lastOrdinal(): number {
+    return this.#ordinal;
+  }
+
+  nextOrdinal(): number {
+    this.#ordinal += 1;
+    return this.#ordinal;
+  }
+
+  submit(transaction: Transaction): void {
+    if (this.isDegraded && transaction.isCreation === true) {
+      transaction.refuse?.(offstageError('engine.degraded', {}));
+      for (const { job } of transaction.changes) this.#drop(job);
+      return;
+    }
+    this.#pending.push(transaction);
+    this.#schedule();
+  }
+
+  /** Resolves once nothing is pending, or the store refuses. */
+  settled(): Promise<void> {
+    if (this.#pending.length === 0 && !this.#isWriting) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Tries once more at once, for a closing engine. Resolves whether it worked. */
+  async flushNow(): Promise<boolean> {
+    await this.settled();
+    if (this.#pending.length > 0) {
+      this.#stopRetry?.();
+      this.#stopRetry = null;
+      await this.#write();
+    }
+    return this.#pending.length === 0;
+  }
+
+  stop(): void {
+    this.#stopRetry?.();
+    this.#stopRetry = null;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isWriting) return;
+    this.#isScheduled = true;
+    this.#host.clock.nextTurn(() => {
+      this.#isScheduled = false;
+      // While the store refuses, new decisions act at once and wait for the next try to be stored.
+      if (this.#stopRetry !== null) this.#actOn(this.#pending);
+      else void this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    if (this.#isWriting || this.#pending.length === 0) return this.#rest();
+    const batch = this.#build();
+    this.#isWriting = true;
+    let failure: { readonly error: unknown } | null = null;
+    try {
+      await this.#host.store.batch(batch.operations, { sync: batch.sync });
+    } catch (error) {
+      failure = { error };
+    }
+    this.#isWriting = false;
+    if (failure === null) this.#reveal(batch);
+    else this.#fail(batch, failure.error);
+    if (this.#pending.length > 0) this.#schedule();
+    this.#rest();
+  }
+
+  #rest(): void {
+    if (this.#isWriting || (this.#pending.length > 0 && this.#stopRetry === null)) return;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const resolve of idle) resolve();
+  }
+
+  #build(): Batch {
+    const { hooks } = this.#host;
+    let count = 0;
+    let taken = 0;
+    while (taken < this.#pending.length && (taken === 0 || count < LIMITS.changesPerBatch)) {
+      count += (this.#pending[taken] as Pending).changes.length;
+      taken += 1;
+    }
+    const transactions = this.#pending.splice(0, taken);
+    const operations: StoreOperation[] = this.#retractions.slice();
+    const events: UnnumberedEvent[] = [];
+    const revisions: number[] = [];
+    const jobs = new Map<LiveJob, number>();
+    const last = new Map<LiveJob, Change>();
+    let mustSync = false;
+    for (const transaction of transactions) {
+      if (transaction.mustSync === true) mustSync = true;
+      for (const change of transaction.changes) {
+        const { job } = change;
+        if (job.isDropped) {
+          revisions.push(0);
+          continue;
+        }
+        // A note about an ended job changes no field of its record, so its revision stays.
+        const isNote = change.announce.length === 0 && change.before !== null && isFinished(change.before.state);
+        const revision = (jobs.get(job) ?? job.revision) + (isNote ? 0 : 1);
+        jobs.set(job, revision);
+        revisions.push(revision);
+        last.set(job, change);
+        if (change.before === null) for (const operation of acceptOperations(job.base)) operations.push(operation);
+        for (const type of change.announce) events.push(jobEvent(type, job.base, change.after, revision));
+        for (const hook of hooks) for (const operation of hook(change.before, change)) operations.push(operation);
+      }
+      if (transaction.rows !== undefined) for (const operation of transaction.rows) operations.push(operation);
+      if (transaction.events !== undefined) for (const event of transaction.events) events.push(event);
+    }
+    for (const [job, change] of last) {
+      for (const operation of stateOperations(job.base, change.after, jobs.get(job) ?? 0)) operations.push(operation);
+    }
+    if (events.length > 0) operations.push(segmentOperation(this.#seq + 1, events));
+    operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([this.#seq + events.length, this.#ordinal]) });
+    if (this.#batches++ % LOW_WATER_EVERY === 0) operations.push({ type: 'put', key: KEYS.low, value: String(this.#lowWater()) });
+    return { transactions, operations, events, jobs, revisions, sync: this.#host.isSynced && (events.length > 0 || mustSync) };
+  }
+
+  #reveal(batch: Batch): void {
+    const host = this.#host;
+    const firstSeq = this.#seq + 1;
+    this.#seq += batch.events.length;
+    this.#retractions = [];
+    if (this.#retryMs > 0) {
+      this.#retryMs = 0;
+      host.storeRecovered();
+    }
+    const changes: Change[] = [];
+    let index = 0;
+    for (const transaction of batch.transactions) {
+      for (const change of transaction.changes) {
+        const revision = batch.revisions[index++] as number;
+        if (change.job.isDropped) continue;
+        change.job.committed = change.after;
+        change.job.revision = revision;
+        changes.push(change);
+      }
+    }
+    host.committed(changes, this.#seq);
+    if (host.hasObservers()) {
+      for (const [offset, event] of batch.events.entries())
+        host.publish({ ...event, seq: firstSeq + offset, epoch: host.epoch } as OffstageEvent);
+    }
+    for (const transaction of batch.transactions) {
+      const isRevealedEarly = transaction.hasActed === true;
+      for (const change of transaction.changes) {
+        if (!change.job.isDropped && isFinished(change.after.state)) host.ended(change, true);
+      }
+      if (!isRevealedEarly) this.#guard(() => transaction.acknowledge?.(true));
+    }
+    for (const transaction of batch.transactions)
+      if (transaction.hasActed !== true) this.#guard(() => transaction.effects?.(true));
+  }
+
+  #fail(batch: Batch, cause: unknown): void {
+    const error = isOffstageError(cause)
+      ? cause
+      : offstageError('store.failed', { message: String((cause as Error)?.message ?? cause) }, { cause });
+    const kept: Pending[] = [];
+    for (const transaction of batch.transactions) {
+      if (transaction.isCreation !== true) {
+        kept.push(transaction);
+        continue;
+      }
+      for (const change of transaction.changes) {
+        // The failed batch may have been written all the same: the next one takes its rows back.
+        if (change.before === null) this.#retractions.push(...retractOperations(change.job.base));
+        this.#drop(change.job);
+      }
+      this.#guard(() => transaction.refuse?.(error));
+    }
+    this.#pending = [...kept, ...this.#refusePendingCreations(error)];
+    this.#host.storeFailed(error);
+    this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs === 0 ? FIRST_RETRY_MS : this.#retryMs * 2);
+    this.#stopRetry = this.#host.timers.after(this.#retryMs, () => {
+      this.#stopRetry = null;
+      if (this.#pending.length > 0) void this.#write();
+      else this.#probe();
+    });
+    this.#actOn(this.#pending);
+  }
+
+  /** With nothing left to store, an empty write tells whether the store is well again. */
+  #probe(): void {
+    this.#pending.push({ changes: [] });
+    void this.#write();
+  }
+
+  #refusePendingCreations(error: OffstageError): Pending[] {
+    return this.#pending.filter((transaction) => {
+      if (transaction.isCreation !== true) return true;
+      for (const { job } of transaction.changes) this.#drop(job);
+      this.#guard(() => transaction.refuse?.(error));
+      return false;
+    });
+  }
+
+  #drop(job: LiveJob): void {
+    if (job.isDropped) return;
+    job.isDropped = true;
+    this.#host.dropped(job);
+  }
+
+  #actOn(transactions: readonly Pending[]): void {
+    for (const transaction of transactions) {
+      if (transaction.hasActed === true) continue;
+      transaction.hasActed = true;
+      for (const change of transaction.changes) {
+        if (!change.job.isDropped && isFinished(change.after.state)) this.#host.ended(change, false);
+      }
+      this.#guard(() => transaction.acknowledge?.(false));
+      this.#guard(() => transaction.effects?.(false));
+    }
+    this.#rest();
+  }
+
+  #guard(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#host.effectFailed(error);
+    }
+  }
+}

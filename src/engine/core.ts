@@ -1,0 +1,243 @@
+/**
+ * What all rooms of one engine share: the live jobs, the step from an event to a change, and the machinery that stores and reveals it.
+ *
+ * COR1  Every state of a job comes from its chart, through `step`.
+ * COR2  Times within one job never go back, whatever the wall clock does.
+ * COR3  A live job is found from the moment it is decided; outsiders are shown it from the moment it is committed.
+ */
+import { decide, startJobActor } from '../actors/job-actor.ts';
+import { type ActorSystem, startActorSystem } from '../actors/supervisor-actor.ts';
+import { TimerService } from '../actors/timer-service.ts';
+import type { JobEvent } from '../machines/job.ts';
+import { offstageError } from '../model/errors.ts';
+import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
+import type { HistoryEntry, JobView } from '../model/records.ts';
+import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
+import { JobRows } from '../persistence/job-rows.ts';
+import type { Store, StoreOperation } from '../persistence/store.ts';
+import { type Change, type CommitHook, CommitLoop, type Transaction } from './commit-loop.ts';
+import { EventBus } from './event-bus.ts';
+import { ExecutionRegistry } from './execution-registry.ts';
+import { Lineage } from './lineage.ts';
+import { type LiveJob, viewOf } from './live-job.ts';
+import { Pool } from './pool.ts';
+import { type PoolModel, ReadModels } from './read-models.ts';
+import type { Settings } from './settings.ts';
+import { Waiters } from './waiters.ts';
+
+/** An executor with everything filled in. */
+export type RegisteredExecutor = Executor & { readonly capabilities: ExecutorCapabilities };
+
+export interface CoreStart {
+  readonly seq: number;
+  readonly ordinal: number;
+}
+
+export class Core {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly rows: JobRows;
+  readonly executors: ReadonlyMap<string, RegisteredExecutor>;
+  readonly epoch: string;
+  readonly jobs = new Map<string, LiveJob>();
+  readonly timers: TimerService;
+  readonly bus: EventBus;
+  readonly waiters: Waiters;
+  readonly registry = new ExecutionRegistry();
+  readonly lineage = new Lineage();
+  readonly pool: Pool;
+  readonly system: ActorSystem;
+  readonly loop: CommitLoop;
+  readonly models: ReadModels;
+  /** Accepted and not started. */
+  queuedCount = 0;
+  /** Events that a chart refused; counted, never acted upon. */
+  rejectedEvents = 0;
+
+  constructor(
+    settings: Settings,
+    store: Store,
+    executors: ReadonlyMap<string, RegisteredExecutor>,
+    start: CoreStart,
+    hooks: readonly CommitHook[],
+  ) {
+    this.settings = settings;
+    this.store = store;
+    this.executors = executors;
+    this.rows = new JobRows(store);
+    this.epoch = settings.ids.id('epoch');
+    this.timers = new TimerService(settings.clock, (error) => this.report('timer.failed', error));
+    this.bus = new EventBus(settings.log);
+    this.waiters = new Waiters(this.timers);
+    this.pool = new Pool(settings);
+    this.models = new ReadModels((error) => this.report('read_model.observer_failed', error));
+    this.system = startActorSystem({
+      workers: settings.workers,
+      perSessionLimit: settings.perSessionLimit,
+      inspect: settings.inspect,
+      onInspectError: (error) => this.report('inspector.failed', error),
+    });
+    this.loop = new CommitLoop(
+      {
+        store,
+        clock: settings.clock,
+        timers: this.timers,
+        epoch: this.epoch,
+        isSynced: settings.durability === 'full',
+        hooks,
+        hasObservers: () => this.bus.hasObservers,
+        publish: (event) => this.bus.publish(event),
+        committed: (changes, seq) => this.models.committed(changes, seq, this),
+        ended: (change, durable) => this.#ended(change, durable),
+        dropped: (job) => this.#dropped(job),
+        storeFailed: (error) => {
+          this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
+          this.report('store.failed', error);
+        },
+        storeRecovered: () => {
+          this.system.supervisor.send({ type: 'store.recovered' });
+          settings.log('info', 'store.recovered', {});
+        },
+        effectFailed: (error) => this.report('effect.failed', error),
+      },
+      { ...start, lowWater: () => this.#lowWater() },
+    );
+  }
+
+  get isClosing(): boolean {
+    return this.system.supervisor.getSnapshot().hasTag('closing');
+  }
+
+  /** @throws OffstageError `engine.closing`, `engine.degraded` */
+  assertAccepting(): void {
+    const snapshot = this.system.supervisor.getSnapshot();
+    if (snapshot.hasTag('accepts-work')) return;
+    throw snapshot.hasTag('closing') ? offstageError('engine.closing', {}) : offstageError('engine.degraded', {});
+  }
+
+  report(event: string, error: unknown): void {
+    this.settings.log('error', event, { error: error instanceof Error ? `${error.name}: ${error.message}` : safeText(error) });
+  }
+
+  /** Now, but not before anything that has happened to the job. */
+  stamp(job: LiveJob): number {
+    const { context } = job.decided;
+    return Math.max(
+      this.settings.clock.now(),
+      context.completedAt ?? 0,
+      context.cancelRequestedAt ?? 0,
+      context.startedAt ?? 0,
+      context.queuedAt ?? 0,
+      job.base.createdAt,
+    );
+  }
+
+  /** Sends the event to the job's chart. Null when the chart refuses it. */
+  step(job: LiveJob, event: JobEvent, note?: HistoryEntry): Change | null {
+    const before = job.decided;
+    if (isFinished(before.state)) {
+      this.rejectedEvents += 1;
+      return null;
+    }
+    job.actor ??= startJobActor(this.system.roster, before.state === 'pending' ? 'pending' : 'queued', before.context);
+    const context = decide(job.actor, event);
+    if (context === null) {
+      this.rejectedEvents += 1;
+      return null;
+    }
+    const value = job.actor.getSnapshot().value;
+    const state = (typeof value === 'string' ? value : value.running) as JobState;
+    const isEnd = isFinished(state);
+    const after: JobSnapshot = {
+      state,
+      context,
+      lastActivityAt: job.execution === null ? before.lastActivityAt : (job.execution.lastActivityAt ?? context.startedAt),
+      notes: note === undefined ? before.notes : [...before.notes, note],
+    };
+    job.decided = after;
+    if (before.state === 'queued' || before.state === 'pending') this.queuedCount -= 1;
+    if (isEnd) job.actor = null;
+    return { job, before, after, announce: ANNOUNCE_STATUS };
+  }
+
+  /** A line of history that changes no field of the record. */
+  note(job: LiveJob, ...entries: readonly HistoryEntry[]): Change {
+    const before = job.decided;
+    const after: JobSnapshot = { ...before, notes: [...before.notes, ...entries] };
+    job.decided = after;
+    return { job, before, after, announce: [] };
+  }
+
+  submit(transaction: Transaction): void {
+    this.loop.submit(transaction);
+  }
+
+  /** Stores rows that belong to no job's change; resolves once that has worked, or says that it did not. */
+  storeRows(rows: readonly StoreOperation[], more: Partial<Transaction> = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.submit({ changes: [], rows, mustSync: true, isCreation: true, acknowledge: () => resolve(), refuse: reject, ...more });
+    });
+  }
+
+  /** The live job as outsiders may see it, or undefined. */
+  committedJob(jobId: string): LiveJob | undefined {
+    const job = this.jobs.get(jobId);
+    return job === undefined || job.committed === null ? undefined : job;
+  }
+
+  #ended(change: Change, durable: boolean): void {
+    const { job } = change;
+    if (durable) {
+      this.waiters.settleAll(job, job.actedEnd ?? job.view());
+      this.lineage.end(job.base.jobId);
+      this.forget(job);
+      return;
+    }
+    const view: JobView = { ...viewOf(job, change.after, job.revision + 1), durable: false };
+    job.actedEnd ??= view;
+    this.waiters.settleAll(job, job.actedEnd);
+  }
+
+  /** Forgets a job whose end is stored and whose body has settled. */
+  forget(job: LiveJob): void {
+    if (job.committed === null || !isFinished(job.committed.state)) return;
+    if (job.execution !== null && !job.execution.hasSettled) return;
+    // A note about the late end of a detached body is still on its way to the store.
+    if (job.committed !== job.decided) return;
+    if (this.jobs.get(job.base.jobId) === job) this.jobs.delete(job.base.jobId);
+  }
+
+  #dropped(job: LiveJob): void {
+    if (!isFinished(job.decided.state)) this.queuedCount -= 1;
+    this.pool.release(job.place);
+    if (this.jobs.get(job.base.jobId) === job) this.jobs.delete(job.base.jobId);
+    this.lineage.end(job.base.jobId);
+  }
+
+  #lowWater(): number {
+    // Insertion order is creation order, so the first live job is the oldest.
+    for (const job of this.jobs.values()) return job.base.ordinal;
+    return this.loop.lastOrdinal;
+  }
+
+  poolCounters(): PoolModel {
+    const { detached } = this.system.supervisor.getSnapshot().context;
+    return {
+      workers: this.settings.workers,
+      running: this.pool.taken - detached,
+      waiting: this.pool.waiting,
+      queued: this.queuedCount,
+      detached,
+    };
+  }
+}
+
+const ANNOUNCE_STATUS = ['job.status'] as const;
+
+function safeText(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'something that cannot be shown';
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Everything that really runs in this process; the authority for what can be stopped (architecture 2, liveness 9).
+ *
+ * REG1  An entry leaves only when its body has settled, or its process tree or thread is verified gone.
+ * REG2  Every AbortController of a body lives here; its signal fires at most once, with a typed error.
+ * REG3  `detached` entries belong to records that have ended; they still hold what they hold.
+ */
+import type { StopTimer } from '../model/clock.ts';
+import type { OffstageError } from '../model/errors.ts';
+import type { JsonValue } from '../model/json.ts';
+import { fencedController } from './fenced-signal.ts';
+import type { LiveJob } from './live-job.ts';
+import type { OutputLog } from './output-log.ts';
+
+export type ExecutionPhase = 'current' | 'retiring' | 'detached';
+
+/** One run of one job's body. */
+export class Execution {
+  readonly job: LiveJob;
+  phase: ExecutionPhase = 'current';
+  /** The body was called and has not settled. */
+  isBodyLive = false;
+  hasSettled = false;
+  progress: JsonValue = null;
+  partial: string | null = null;
+  output: OutputLog | null = null;
+  /** What could not be ended, in words. */
+  survivors: string | null = null;
+  /** Monotonic milliseconds of the last sign of life. */
+  lastHeard = 0;
+  lastActivityAt: number | null = null;
+  stopTimers: StopTimer[] | null = null;
+  stopGrace: StopTimer | null = null;
+  graceDueAt = Number.POSITIVE_INFINITY;
+  /** A process record is stored, or on its way to the store. */
+  hasProcessRow = false;
+  /** Overrides the setting, where less time is left. */
+  killAfterMs: number | null = null;
+  #controller: AbortController | null = null;
+  #abortReason: OffstageError | null = null;
+  #onAbort: Set<(reason: OffstageError) => void> | null = null;
+  #executionId: string | null = null;
+  readonly #newId: () => string;
+  readonly #report: (error: unknown) => void;
+
+  constructor(job: LiveJob, newId: () => string, report: (error: unknown) => void) {
+    this.job = job;
+    this.#newId = newId;
+    this.#report = report;
+  }
+
+  /** Made when first asked for: most bodies never need one. */
+  get executionId(): string {
+    this.#executionId ??= this.#newId();
+    return this.#executionId;
+  }
+
+  /** Made when first asked for: controllers are several per cent of a short job. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = fencedController(this.#report);
+      if (this.#abortReason !== null) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get abortReason(): OffstageError | null {
+    return this.#abortReason;
+  }
+
+  /** Fires the signal, once. */
+  abort(reason: OffstageError): void {
+    if (this.#abortReason !== null) return;
+    this.#abortReason = reason;
+    const listeners = this.#onAbort;
+    this.#onAbort = null;
+    if (listeners !== null) for (const listener of listeners) listener(reason);
+    this.#controller?.abort(reason);
+  }
+
+  /** Calls back when the signal fires; for the engine's own waits. */
+  onAbort(listener: (reason: OffstageError) => void): () => void {
+    this.#onAbort ??= new Set();
+    this.#onAbort.add(listener);
+    return () => this.#onAbort?.delete(listener);
+  }
+
+  partialText(): string | null {
+    return this.partial ?? this.output?.tail() ?? null;
+  }
+}
+
+export class ExecutionRegistry {
+  readonly #entries = new Map<string, Execution>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  add(execution: Execution): void {
+    this.#entries.set(execution.job.base.jobId, execution);
+  }
+
+  remove(execution: Execution): void {
+    const { jobId } = execution.job.base;
+    if (this.#entries.get(jobId) === execution) this.#entries.delete(jobId);
+  }
+
+  get(jobId: string): Execution | undefined {
+    return this.#entries.get(jobId);
+  }
+
+  values(): IterableIterator<Execution> {
+    return this.#entries.values();
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * What a body is handed (spec 4.9, 7, 18): verbs that know which job calls them, and that die with it.
+ *
+ * CTX1  Every verb first checks the job's signal; a call that has begun is not interrupted.
+ * CTX2  After the body settled or the job ended, every verb rejects with `job.context_closed`.
+ * CTX3  A body that waits inside the engine gives up its slot, and goes on only with a slot, or to unwind.
+ */
+import type { StopTimer } from '../model/clock.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import type { ExecutionHandle, JobContext } from '../model/executor.ts';
+import { type JsonValue, toJson } from '../model/json.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { ContextMode, JobView } from '../model/records.ts';
+import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
+import type { Core } from './core.ts';
+import type { Execution } from './execution-registry.ts';
+import type { LiveJob } from './live-job.ts';
+import { OutputLog } from './output-log.ts';
+
+/** The engine's verbs that a context needs; each takes the calling execution. */
+export interface ContextVerbs {
+  spawnFrom(caller: Execution, options: SpawnOptions): Promise<JobView>;
+  runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView>;
+  waitFrom(caller: Execution, jobId: string, options: WaitOptions): Promise<JobView>;
+  waitManyFrom(caller: Execution, jobIds: readonly string[], options: WaitManyOptions): Promise<readonly WaitManyEntry[]>;
+}
+
+export class BodyContext implements JobContext {
+  readonly jobId: string;
+  readonly sessionId: string;
+  readonly callerSessionId: string | null;
+  readonly taskId: string;
+  readonly contextMode: ContextMode;
+  readonly execution: ExecutionHandle;
+  readonly #core: Core;
+  readonly #job: LiveJob;
+  readonly #execution: Execution;
+  readonly #verbs: ContextVerbs;
+  #progressDueAt = 0;
+  #stopProgress: StopTimer | null = null;
+
+  constructor(core: Core, job: LiveJob, execution: Execution, verbs: ContextVerbs, handle: ExecutionHandle) {
+    const { base } = job;
+    this.jobId = base.jobId;
+    this.sessionId = base.sessionId;
+    this.callerSessionId = base.callerSessionId;
+    this.taskId = base.taskId;
+    this.contextMode = base.contextMode;
+    this.execution = handle;
+    this.#core = core;
+    this.#job = job;
+    this.#execution = execution;
+    this.#verbs = verbs;
+  }
+
+  get signal(): AbortSignal {
+    return this.#execution.signal;
+  }
+
+  async spawn(options: SpawnOptions): Promise<JobView> {
+    this.#check(true);
+    return this.#verbs.spawnFrom(this.#execution, options);
+  }
+
+  async run(options: SpawnOptions, more: { readonly signal?: AbortSignal } = {}): Promise<JobView> {
+    this.#check(true);
+    return this.#verbs.runFrom(this.#execution, options, more.signal);
+  }
+
+  async wait(jobId: string, options: WaitOptions = {}): Promise<JobView> {
+    this.#check(false);
+    return this.#verbs.waitFrom(this.#execution, jobId, options);
+  }
+
+  async waitMany(jobIds: readonly string[], options: WaitManyOptions = {}): Promise<readonly WaitManyEntry[]> {
+    this.#check(false);
+    return this.#verbs.waitManyFrom(this.#execution, jobIds, options);
+  }
+
+  progress(value: unknown): void {
+    this.#check(false);
+    let progress: JsonValue;
+    try {
+      progress = toJson(value);
+    } catch (error) {
+      throw offstageError('input.invalid', { argument: 'progress', message: (error as Error).message }, { cause: error });
+    }
+    if (Buffer.byteLength(JSON.stringify(progress)) > LIMITS.progressBytes) {
+      throw offstageError('input.invalid', { argument: 'progress', message: `it is larger than ${LIMITS.progressBytes} bytes` });
+    }
+    this.#heard();
+    this.#execution.progress = progress;
+    this.#announceProgress();
+  }
+
+  output(text: string): void {
+    // Late output of a body that was told to end still tells what happened; after the end there is nowhere to put it.
+    this.#checkOpen();
+    if (typeof text !== 'string') throw offstageError('input.invalid', { argument: 'output', message: 'it must be a string' });
+    if (text === '') return;
+    this.#heard();
+    const execution = this.#execution;
+    execution.output ??= new OutputLog(this.#core.settings.spillDirectory, this.#job.base.ordinal);
+    try {
+      execution.output.append(text);
+    } catch (error) {
+      this.#core.report('output.spill_failed', error);
+    }
+    if (!this.#core.bus.hasObservers) return;
+    const { settings, epoch, loop } = this.#core;
+    this.#core.bus.publish({
+      type: 'job.output',
+      seq: loop.seq,
+      epoch,
+      at: settings.clock.now(),
+      jobId: this.jobId,
+      sessionId: this.sessionId,
+      text,
+    });
+  }
+
+  partial(text: string): void {
+    this.#checkOpen();
+    if (typeof text !== 'string') throw offstageError('input.invalid', { argument: 'partial', message: 'it must be a string' });
+    this.#heard();
+    this.#execution.partial = text;
+  }
+
+  #checkOpen(): void {
+    if (this.#execution.hasSettled || this.#job.isDecidedEnd) throw offstageError('job.context_closed', { jobId: this.jobId });
+  }
+
+  /** CTX1, CTX2. A spawn under a cancel is told so by its own code. */
+  #check(isSpawn: boolean): void {
+    this.#checkOpen();
+    const { cause } = this.#job.decided.context;
+    if (isSpawn && cause === 'cancel') throw offstageError('job.parent_cancelled', { parentJobId: this.jobId });
+    const reason = this.#execution.abortReason;
+    if (reason !== null) throw asCancelled(reason);
+  }
+
+  #heard(): void {
+    const execution = this.#execution;
+    execution.lastHeard = this.#core.settings.clock.monotonic();
+    execution.lastActivityAt = this.#core.stamp(this.#job);
+  }
+
+  /** Coalesced: the first at once, then at most one per interval, the last one always. */
+  #announceProgress(): void {
+    const core = this.#core;
+    if (!core.bus.hasObservers || this.#stopProgress !== null) return;
+    const waitMs = this.#progressDueAt - core.settings.clock.monotonic();
+    const announce = (): void => {
+      this.#stopProgress = null;
+      this.#progressDueAt = core.settings.clock.monotonic() + LIMITS.progressIntervalMs;
+      if (this.#execution.hasSettled || this.#job.isDecidedEnd) return;
+      const { progress } = this.#execution;
+      core.bus.publish({
+        type: 'job.progress',
+        seq: core.loop.seq,
+        epoch: core.epoch,
+        at: core.settings.clock.now(),
+        jobId: this.jobId,
+        sessionId: this.sessionId,
+        progress,
+      });
+    };
+    if (waitMs <= 0) announce();
+    else this.#stopProgress = core.timers.after(waitMs, announce);
+  }
+}
+
+/** What a verb rejects with once the job was told to end: always an AbortError by name, whatever the cause. */
+export function asCancelled(reason: OffstageError): OffstageError {
+  return reason.code === 'job.cancelled' ? reason : offstageError('job.cancelled', { reason: reason.message }, { cause: reason });
+}

@@ -1,0 +1,30 @@
+/** The record event of one job at one of its snapshots (spec 11): what identifies it and how it stands, not what it was given or made. */
+import type { JobRecordEvent } from '../model/events.ts';
+import { type JobBase, type JobSnapshot, statusOfState } from '../persistence/job-codec.ts';
+
+export function jobEvent(
+  type: 'job.created' | 'job.status',
+  base: JobBase,
+  snapshot: JobSnapshot,
+  revision: number,
+): Omit<JobRecordEvent, 'seq' | 'epoch'> {
+  const { context } = snapshot;
+  const isCreation = type === 'job.created';
+  return {
+    type,
+    at: isCreation
+      ? base.createdAt
+      : (context.completedAt ?? context.cancelRequestedAt ?? context.startedAt ?? context.queuedAt ?? base.createdAt),
+    jobId: base.jobId,
+    sessionId: base.sessionId,
+    callerSessionId: base.callerSessionId,
+    taskId: base.taskId,
+    parentJobId: base.parentJobId,
+    status: isCreation ? 'pending' : statusOfState(snapshot.state),
+    reasonCode: isCreation ? null : context.reasonCode,
+    cancelRequestedAt: isCreation ? null : context.cancelRequestedAt,
+    completedAt: isCreation ? null : context.completedAt,
+    detached: !isCreation && context.detached,
+    revision,
+  };
+}

@@ -1,0 +1,317 @@
+/**
+ * The engine as hosts see it: verbs, and nothing but verbs (spec 18; api.md). Each one hands over to the room that does it.
+ *
+ * OFF1  Every verb that writes resolves after its commit, or says `durable: false`.
+ */
+import type { Observable } from 'rxjs';
+import { isOffstageError, offstageError } from '../model/errors.ts';
+import type { OffstageEvent } from '../model/events.ts';
+import type { AnyExecutor, Executor, ExecutorFunction, Executors } from '../model/executor.ts';
+import type { HistoryEntry, JobView, SessionRow, TaskRow } from '../model/records.ts';
+import type {
+  CancelManyResult,
+  CancelManySelector,
+  CancelOptions,
+  Health,
+  ListQuery,
+  PlanOptions,
+  PlanSpec,
+  RowQuery,
+  Snapshot,
+  SpawnOptions,
+  WaitManyEntry,
+  WaitManyOptions,
+  WaitOptions,
+} from '../model/requests.ts';
+import type { Store } from '../persistence/store.ts';
+import { Admission } from './admission.ts';
+import { BodyRunner } from './body-runner.ts';
+import { cancelMany } from './cancel-many.ts';
+import { Canceller } from './canceller.ts';
+import type { CommitHook } from './commit-loop.ts';
+import { Core, type RegisteredExecutor } from './core.ts';
+import type { EventCallback } from './event-bus.ts';
+import { type EventsOptions, readFrom } from './event-reader.ts';
+import type { Execution } from './execution-registry.ts';
+import { planJobs, runPlan } from './plans.ts';
+import { Queries, storedView } from './queries.ts';
+import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
+import type { Recovered, RecoveryReport } from './recovery.ts';
+import { type PruneResult, RetentionSweep } from './retention.ts';
+import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './sessions.ts';
+import type { Settings } from './settings.ts';
+import { endAllJobs } from './shutdown.ts';
+import { checkId, invalidInput } from './spawn-request.ts';
+import { Waiting } from './waiting.ts';
+
+/** What a kind's executor takes. */
+export type InputOf<Kind extends AnyExecutor> =
+  Kind extends Executor<infer Input, infer _Result>
+    ? Input
+    : Kind extends ExecutorFunction<infer Input, infer _Result>
+      ? Input
+      : unknown;
+
+export class Offstage<Kinds extends Executors = Executors> implements AsyncDisposable {
+  readonly #core: Core;
+  readonly #sessions: Sessions;
+  readonly #canceller: Canceller;
+  readonly #runner: BodyRunner;
+  readonly #admission: Admission;
+  readonly #waiting: Waiting;
+  readonly #queries: Queries;
+  readonly #retention: RetentionSweep;
+  readonly #onClose = new Set<() => void>();
+  #closing: Promise<void> | null = null;
+
+  /** What the start found of an earlier process, and did with it. */
+  readonly recovery: RecoveryReport;
+
+  constructor(
+    settings: Settings,
+    store: Store,
+    executors: ReadonlyMap<string, RegisteredExecutor>,
+    recovered: Recovered,
+    hooks: readonly CommitHook[] = [],
+  ) {
+    const core = new Core(settings, store, executors, recovered, hooks);
+    this.#core = core;
+    this.recovery = recovered.report;
+    this.#sessions = new Sessions(core);
+    this.#canceller = new Canceller(core, () => this.#runner);
+    this.#waiting = new Waiting(core, () => this.#admission);
+    this.#runner = new BodyRunner(core, {
+      verbs: {
+        spawnFrom: (caller, options) => this.#admission.spawn(options, caller.job),
+        runFrom: (caller, options, signal) => this.#runFrom(caller, options, signal),
+        waitFrom: (caller, jobId, options) => this.#waiting.waitFrom(caller, jobId, options),
+        waitManyFrom: (caller, jobIds, options) => this.#waiting.waitManyFrom(caller, jobIds, options),
+      },
+      endForegroundChildren: (job) => this.#canceller.decideForegroundChildren(job),
+      runEffectsOf: (changes) => this.#canceller.runEffectsOf(changes),
+    });
+    this.#admission = new Admission(core, {
+      canceller: this.#canceller,
+      sessions: this.#sessions,
+      start: (job) => this.#runner.start(job),
+    });
+    this.#queries = new Queries(core, this.#sessions);
+    this.#retention = new RetentionSweep(core);
+    this.#retention.start();
+  }
+
+  /**
+   * Accepts a job. Resolves once it is durable, with the record (`queued`); never waits for the body.
+   * @throws OffstageError `input.invalid`, `executor.unknown`, `session.not_found`, `job.conflict`, `job.expired`, `job.parent_cancelled`,
+   *   `job.cross_task`, `limit.*`, `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  spawn<Kind extends keyof Kinds & string>(options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>): Promise<JobView> {
+    return this.#admission.spawn(options as SpawnOptions, null);
+  }
+
+  /** @throws OffstageError `job.not_found`, `job.expired` */
+  get(jobId: string): Promise<JobView> {
+    return this.#queries.get(jobId);
+  }
+
+  /** Newest first. @throws OffstageError `input.invalid`; `job.not_found`, `job.expired` for an unknown `before` */
+  list(query?: ListQuery): Promise<readonly JobView[]> {
+    return this.#queries.list(query);
+  }
+
+  /**
+   * Resolves with the record at its end, or, after `timeoutMs` (30,000), with the current one and `timedOut: true`. Never rejects because
+   * a job failed or was cancelled.
+   * @throws OffstageError `job.not_found`, `job.expired`, `input.invalid`, `limit.waiters`; the signal's reason
+   */
+  wait(jobId: string, options?: WaitOptions): Promise<JobView> {
+    return this.#waiting.wait(jobId, options);
+  }
+
+  /** An entry per id, in order, duplicates kept; unknown and pruned ids are marked. */
+  waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
+    return this.#waiting.waitMany(jobIds, options);
+  }
+
+  /**
+   * Asks the job and all its descendants to end. Resolves with the current record once the request is durable; never waits for the body.
+   * @throws OffstageError `job.not_found`, `job.expired`, `engine.closing`
+   */
+  async cancel(jobId: string, options: CancelOptions = {}): Promise<JobView> {
+    checkId('jobId', jobId);
+    const reason = options.reason ?? null;
+    if (reason !== null && typeof reason !== 'string') throw invalidInput('reason', 'it must be a string');
+    if (this.#core.isClosing) throw offstageError('engine.closing', {});
+    const request = { code: 'cancel.user', reason: reason === null ? null : reason.toWellFormed() } as const;
+    const job = this.#core.jobs.get(jobId);
+    if (job === undefined) {
+      const admitting = this.#admission.cancelWhenAdmitted(jobId, request);
+      if (admitting !== null) return admitting;
+      const stored = await this.#core.rows.find(jobId);
+      if (stored === 'expired') throw offstageError('job.expired', { jobId });
+      if (stored !== null) return storedView(stored);
+      // It may have been accepted while the store was asked.
+      if (this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
+      throw offstageError('job.not_found', { jobId });
+    }
+    if (job.actedEnd !== null) return job.actedEnd;
+    if (job.committed === job.decided && job.isDecidedEnd) return job.view();
+    const changes = this.#canceller.decide([job], request);
+    return new Promise((resolve, reject) => {
+      this.#core.submit({
+        changes,
+        acknowledge: (durable) => {
+          if (job.isDropped) reject(offstageError('job.not_found', { jobId }));
+          else if (durable) resolve(job.view());
+          else resolve(job.actedEnd ?? { ...job.decidedView(), durable: false });
+        },
+        effects: () => this.#canceller.runEffectsOf(changes),
+      });
+    });
+  }
+
+  /** Cancels what the selector names; answers arrays of ids. */
+  async cancelMany(selector: CancelManySelector, options: CancelOptions = {}): Promise<CancelManyResult> {
+    return cancelMany(selector, {
+      list: (query) => this.list(query),
+      get: (jobId) => this.get(jobId),
+      cancel: (jobId) => this.cancel(jobId, options),
+    });
+  }
+
+  /** Everything that happened to the job, oldest first; it answers why the job is where it is. */
+  history(jobId: string): Promise<readonly HistoryEntry[]> {
+    return this.#queries.history(jobId);
+  }
+
+  /** What the job has printed; with `tail`, only its last lines. */
+  output(jobId: string, options?: { readonly tail?: number }): Promise<string> {
+    return this.#queries.output(jobId, options);
+  }
+
+  /** Record events after a cursor, then everything that happens. Leaving the loop ends it. */
+  events(options: EventsOptions = {}): AsyncIterableIterator<OffstageEvent> & AsyncDisposable {
+    const iterator = readFrom(this.#core, options, (end) => {
+      this.#onClose.add(end);
+      return () => this.#onClose.delete(end);
+    });
+    return Object.assign(iterator, { [Symbol.asyncDispose]: async () => void (await iterator.return(undefined)) });
+  }
+
+  /** Live events, volatile ones included. Subscribers may throw. */
+  get events$(): Observable<OffstageEvent> {
+    return this.#core.bus.events$;
+  }
+
+  /** Calls back for every live event; may throw. Returns a function that ends it. */
+  onEvent(callback: EventCallback): () => void {
+    return this.#core.bus.subscribe(callback);
+  }
+
+  /** Everything at one instant, with the `seq` to follow from. */
+  snapshot(): Promise<Snapshot> {
+    return this.#queries.snapshot();
+  }
+
+  health(): Health {
+    return this.#queries.health();
+  }
+
+  /** Unfinished jobs, for screens; changes with each commit. */
+  get jobsModel(): ReadModel<JobsModel> {
+    return this.#core.models.jobs;
+  }
+
+  /** The pool's counters, for screens. */
+  get poolModel(): ReadModel<PoolModel> {
+    return this.#core.models.pool;
+  }
+
+  /** Prunes finished jobs now, by the engine's retention or by tighter limits. */
+  prune(limits?: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null }): Promise<PruneResult> {
+    return this.#retention.prune(limits);
+  }
+
+  readonly plan = {
+    /** Spawns all and waits for all, without limit; answers like `waitMany`. */
+    run: async (specs: readonly PlanSpec[], options: PlanOptions = {}): Promise<readonly WaitManyEntry[]> => {
+      const jobs = planJobs(specs, options, () => this.#core.settings.ids.id('plan'));
+      const parent =
+        options.parentJobId === undefined ? null : this.#core.registry.get(checkId('parentJobId', options.parentJobId));
+      if (parent === undefined) throw offstageError('job.not_found', { jobId: options.parentJobId ?? '' });
+      return runPlan(jobs, options.signal, {
+        spawn: (job) => this.#admission.spawn(job, parent?.job ?? null),
+        waitMany: (jobIds) =>
+          parent === null
+            ? this.waitMany(jobIds, { timeoutMs: null })
+            : this.#waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
+        callerGone: (jobIds) => this.#callerGone(jobIds),
+      });
+    },
+  };
+
+  readonly sessions = {
+    /** @throws OffstageError `task.not_found`, `session.expired`, `input.invalid` (the id exists) */
+    create: (options?: CreateSessionOptions): Promise<SessionRow> => this.#sessions.create(options),
+    /** @throws OffstageError `session.not_found` */
+    get: (sessionId: string): Promise<SessionRow> => this.#sessions.get(sessionId),
+    list: (query?: RowQuery): Promise<readonly SessionRow[]> => this.#sessions.list(query),
+  };
+
+  readonly tasks = {
+    /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
+    create: (options?: CreateTaskOptions): Promise<TaskRow> => this.#sessions.createTask(options),
+    /** @throws OffstageError `task.not_found` */
+    get: (taskId: string): Promise<TaskRow> => this.#sessions.getTask(taskId),
+    list: (query?: RowQuery): Promise<readonly TaskRow[]> => this.#sessions.listTasks(query),
+  };
+
+  /** Ends everything within `shutdownGraceMs`, settles every waiter, closes the store. A second call joins the first. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const core = this.#core;
+    await endAllJobs(core, this.#runner);
+    await this.#retention.stop();
+    core.loop.stop();
+    core.bus.close();
+    for (const end of this.#onClose) end();
+    core.timers.clear();
+    for (const [kind, executor] of core.executors) {
+      try {
+        await executor.close?.();
+      } catch (error) {
+        core.report(`executor.close_failed.${kind}`, error);
+      }
+    }
+    core.system.supervisor.send({ type: 'engine.closed' });
+    core.system.stop();
+    await core.store.close();
+  }
+
+  async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
+    signal?.throwIfAborted();
+    const child = await this.#admission.spawn({ ...options, wait: true }, caller.job);
+    try {
+      return await this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...(signal === undefined ? {} : { signal }) });
+    } catch (error) {
+      if (!isOffstageError(error, 'job.wait_cycle')) this.#callerGone([child.jobId]);
+      throw error;
+    }
+  }
+
+  /** The foreground caller of these jobs has gone (spec 4.8). */
+  #callerGone(jobIds: readonly string[]): void {
+    if (this.#core.isClosing) return;
+    const jobs = jobIds.flatMap((jobId) => this.#core.jobs.get(jobId) ?? []);
+    const changes = this.#canceller.decide(jobs, { code: 'cancel.caller_gone', reason: null });
+    if (changes.length > 0) this.#core.submit({ changes, effects: () => this.#canceller.runEffectsOf(changes) });
+  }
+}

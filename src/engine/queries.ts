@@ -1,0 +1,201 @@
+/**
+ * Reading: jobs, their history and output, and the whole state at one instant (spec 18).
+ *
+ * QRY1  get, list, history and events never disagree: all show what is committed.
+ * QRY2  list is newest first by creation order, over live and finished jobs alike.
+ */
+import { offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import { type HistoryEntry, isTerminal, JOB_STATUSES, type JobRecord, type JobStatus, type JobView } from '../model/records.ts';
+import type { Health, ListQuery, Snapshot } from '../model/requests.ts';
+import { historyOf, isFinished, type StoredJob, statusOfState, toRecord } from '../persistence/job-codec.ts';
+import { KEYS } from '../persistence/row-keys.ts';
+import type { Core } from './core.ts';
+import { checkListLimit } from './list-limit.ts';
+import type { LiveJob } from './live-job.ts';
+import { readOutputFile, type StoredOutput } from './output-log.ts';
+import type { Sessions } from './sessions.ts';
+import { checkId, invalidInput } from './spawn-request.ts';
+
+/** The record of a job that has ended and that nothing hangs on any more. */
+export const storedView = (job: StoredJob): JobView => ({
+  ...toRecord(job.base, job.snapshot, job.revision),
+  bodyLive: false,
+  progress: null,
+  partialText: null,
+});
+
+type Matcher = (
+  record: Pick<JobRecord, 'sessionId' | 'callerSessionId' | 'taskId' | 'parentJobId' | 'parentMessageId' | 'kind' | 'status'>,
+) => boolean;
+
+export class Queries {
+  readonly #core: Core;
+  readonly #sessions: Sessions;
+
+  constructor(core: Core, sessions: Sessions) {
+    this.#core = core;
+    this.#sessions = sessions;
+  }
+
+  async get(jobId: string): Promise<JobView> {
+    const live = this.#core.committedJob(checkId('jobId', jobId));
+    if (live !== undefined) return live.view();
+    const stored = await this.#stored(jobId);
+    return this.#core.committedJob(jobId)?.view() ?? storedView(stored);
+  }
+
+  async list(query: ListQuery = {}): Promise<readonly JobView[]> {
+    const limit = checkListLimit(query.limit);
+    const matches = matcherOf(query);
+    const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : await this.#ordinalOf(query.before);
+    const statuses = statusesOf(query.status);
+    const live: LiveJob[] = [];
+    for (const job of this.#core.jobs.values()) {
+      if (
+        job.committed !== null &&
+        job.base.ordinal < before &&
+        matches({ ...job.base, status: statusOfState(job.committed.state) })
+      )
+        live.push(job);
+    }
+    // Views are taken in the same tick as the list of who is live.
+    const views = new Map(
+      live
+        .sort((a, b) => b.base.ordinal - a.base.ordinal)
+        .slice(0, limit)
+        .map((job) => [job.base.ordinal, job.view()]),
+    );
+    if (statuses === null || statuses.some((status) => isTerminal(status))) {
+      const finished = await this.#core.rows.listFinished({
+        before,
+        sessionId: query.sessionId ?? query.callerSessionId,
+        matches: (job) => matches({ ...job.base, status: statusOfState(job.snapshot.state) }),
+        limit,
+      });
+      for (const job of finished) {
+        // A job that ended while the store was read stands in both: its end is the newer fact, unless its body still lives.
+        const known = views.get(job.base.ordinal);
+        if (known === undefined || !isTerminal(known.status)) views.set(job.base.ordinal, storedView(job));
+      }
+    }
+    return [...views]
+      .sort(([a], [b]) => b - a)
+      .slice(0, limit)
+      .map(([, view]) => view);
+  }
+
+  async history(jobId: string): Promise<readonly HistoryEntry[]> {
+    const live = this.#core.committedJob(checkId('jobId', jobId));
+    if (live?.committed != null) return historyOf(live.base, live.committed);
+    const stored = await this.#stored(jobId);
+    return historyOf(stored.base, stored.snapshot);
+  }
+
+  /** What the job has printed, or its last `tail` lines. */
+  async output(jobId: string, options: { readonly tail?: number } = {}): Promise<string> {
+    const { tail } = options;
+    if (tail !== undefined && (!Number.isInteger(tail) || tail < 0))
+      throw invalidInput('tail', 'it must be a number of lines of 0 or more');
+    const text = await this.#wholeOutput(checkId('jobId', jobId), tail !== undefined);
+    return tail === undefined ? text : lastLines(text, tail);
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const [tasks, sessions] = await Promise.all([
+      this.#sessions.listTasks({ limit: LIMITS.listMaximum }),
+      this.#sessions.list({ limit: LIMITS.listMaximum }),
+    ]);
+    // Jobs and the sequence number must be of one instant: read again if something was committed meanwhile.
+    for (;;) {
+      const { seq } = this.#core.loop;
+      const jobs = await this.list();
+      if (seq !== this.#core.loop.seq) continue;
+      const counts = { pending: 0, queued: 0, running: 0 };
+      for (const job of this.#core.jobs.values()) {
+        if (job.committed === null || isFinished(job.committed.state)) continue;
+        counts[statusOfState(job.committed.state) as keyof typeof counts] += 1;
+      }
+      return { epoch: this.#core.epoch, seq, tasks, sessions, jobs, counts };
+    }
+  }
+
+  health(): Health {
+    const core = this.#core;
+    const pool = core.poolCounters();
+    const supervisor = core.system.supervisor.getSnapshot();
+    const isStarved = pool.workers !== null && pool.detached >= pool.workers;
+    return {
+      status: supervisor.hasTag('closing') ? 'closing' : core.loop.isDegraded ? 'degraded' : isStarved ? 'starved' : 'ok',
+      pool,
+      store: {
+        durability: core.settings.durability,
+        pendingWrites: core.loop.pendingCount,
+        lastError: core.loop.isDegraded ? supervisor.context.lastStoreError : null,
+      },
+    };
+  }
+
+  /** @throws OffstageError `job.not_found`, `job.expired` */
+  async #stored(jobId: string): Promise<StoredJob> {
+    const stored = await this.#core.rows.find(jobId);
+    if (stored === null) throw offstageError('job.not_found', { jobId });
+    if (stored === 'expired') throw offstageError('job.expired', { jobId });
+    return stored;
+  }
+
+  async #ordinalOf(jobId: string): Promise<number> {
+    const live = this.#core.committedJob(checkId('before', jobId));
+    return live === undefined ? (await this.#stored(jobId)).base.ordinal : live.base.ordinal;
+  }
+
+  async #wholeOutput(jobId: string, onlyEnd: boolean): Promise<string> {
+    const { settings, store } = this.#core;
+    const live = this.#core.committedJob(jobId);
+    if (live?.execution != null) {
+      const stored = live.execution.output?.stored() ?? null;
+      if (stored === null) return '';
+      return (stored.hasFile && !onlyEnd ? this.#file(live.base.ordinal, settings.spillDirectory) : null) ?? stored.text;
+    }
+    const ordinal = live === undefined ? (await this.#stored(jobId)).base.ordinal : live.base.ordinal;
+    const value = await store.get(KEYS.output(ordinal));
+    if (value === undefined) return '';
+    const stored = JSON.parse(value) as StoredOutput;
+    return (stored.hasFile && !onlyEnd ? this.#file(ordinal, settings.spillDirectory) : null) ?? stored.text;
+  }
+
+  #file(ordinal: number, directory: string | null): string | null {
+    return directory === null ? null : readOutputFile(directory, ordinal);
+  }
+}
+
+function lastLines(text: string, count: number): string {
+  if (count === 0) return '';
+  const end = text.endsWith('\n') ? text.length - 1 : text.length;
+  let start = end;
+  for (let line = 0; line < count; line++) {
+    const found = start === 0 ? -1 : text.lastIndexOf('\n', start - 1);
+    if (found === -1) return text;
+    start = found;
+  }
+  return text.slice(start + 1);
+}
+
+/** The wanted states; null for all. @throws OffstageError `input.invalid` */
+export function statusesOf(status: ListQuery['status']): readonly JobStatus[] | null {
+  if (status === undefined) return null;
+  const statuses = typeof status === 'string' ? [status] : status;
+  for (const one of statuses) {
+    if (!JOB_STATUSES.includes(one)) throw invalidInput('status', `${JSON.stringify(one)} is none of ${JOB_STATUSES.join(', ')}`);
+  }
+  return statuses;
+}
+
+const FILTERS = ['sessionId', 'callerSessionId', 'taskId', 'parentJobId', 'parentMessageId', 'kind'] as const;
+
+export function matcherOf(query: Partial<ListQuery>): Matcher {
+  const wanted = FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, checkId(name, query[name])] as const]));
+  const statuses = statusesOf(query.status);
+  return (record) =>
+    wanted.every(([name, value]) => record[name] === value) && (statuses === null || statuses.includes(record.status));
+}

@@ -1,0 +1,123 @@
+/**
+ * Read models for screens: the jobs that live, and the pool's counters (@xstate/store).
+ *
+ * RMO1  They show committed states only, and are set before the events of the same commit are published.
+ * RMO2  A throwing subscriber harms nobody: @xstate/store would skip the rest and throw to the publisher.
+ * RMO3  An update costs what has changed, not what lives: `live` is one Map that is kept, `seq` says that it has changed.
+ */
+import { createStore } from '@xstate/store';
+import type { JobView } from '../model/records.ts';
+import { isFinished, statusOfState } from '../persistence/job-codec.ts';
+import type { Change } from './commit-loop.ts';
+import type { LiveJob } from './live-job.ts';
+
+export interface JobsModel {
+  /** The record event these jobs are as of. */
+  readonly seq: number;
+  /** Unfinished jobs by id, oldest first. The Map is live; read it, never keep it. */
+  readonly live: ReadonlyMap<string, LiveJobRow>;
+}
+
+/** A live job for lists: a record that is made when it is looked at. */
+export interface LiveJobRow {
+  readonly jobId: string;
+  readonly status: JobView['status'];
+  view(): JobView;
+}
+
+export interface PoolModel {
+  readonly workers: number | null;
+  readonly running: number;
+  readonly waiting: number;
+  readonly queued: number;
+  readonly detached: number;
+}
+
+/** What outsiders may do with a read model. */
+export interface ReadModel<T> {
+  get(): T;
+  /** Calls back after each commit that changed it; returns a function that ends it. */
+  subscribe(callback: (value: T) => unknown): () => void;
+}
+
+interface PoolSource {
+  poolCounters(): PoolModel;
+}
+
+export class ReadModels {
+  readonly #live = new Map<string, LiveJobRow>();
+  readonly #report: (error: unknown) => void;
+  readonly #jobs;
+  readonly #pool;
+
+  constructor(report: (error: unknown) => void) {
+    this.#report = report;
+    const jobs: JobsModel = { seq: 0, live: this.#live };
+    this.#jobs = createStore({
+      context: jobs,
+      on: { committed: (context: JobsModel, event: { seq: number }): JobsModel => ({ ...context, seq: event.seq }) },
+    });
+    const pool: PoolModel = { workers: null, running: 0, waiting: 0, queued: 0, detached: 0 };
+    this.#pool = createStore({
+      context: pool,
+      on: { counted: (_: PoolModel, event: { pool: PoolModel }): PoolModel => event.pool },
+    });
+  }
+
+  get jobs(): ReadModel<JobsModel> {
+    return this.#fenced(this.#jobs);
+  }
+
+  get pool(): ReadModel<PoolModel> {
+    return this.#fenced(this.#pool);
+  }
+
+  committed(changes: readonly Change[], seq: number, source: PoolSource): void {
+    for (const { job, after } of changes) {
+      if (isFinished(after.state)) this.#live.delete(job.base.jobId);
+      else if (!this.#live.has(job.base.jobId)) this.#live.set(job.base.jobId, new Row(job));
+    }
+    this.#jobs.send({ type: 'committed', seq });
+    this.#pool.send({ type: 'counted', pool: source.poolCounters() });
+  }
+
+  #fenced<T>(store: {
+    getSnapshot(): { context: T };
+    subscribe(callback: (snapshot: { context: T }) => void): { unsubscribe(): void };
+  }): ReadModel<T> {
+    return {
+      get: () => store.getSnapshot().context,
+      subscribe: (callback) => {
+        const subscription = store.subscribe((snapshot) => {
+          try {
+            const answer = callback(snapshot.context);
+            if (answer instanceof Promise) answer.catch(this.#report);
+          } catch (error) {
+            this.#report(error);
+          }
+        });
+        return () => subscription.unsubscribe();
+      },
+    };
+  }
+}
+
+class Row implements LiveJobRow {
+  readonly #job: LiveJob;
+
+  constructor(job: LiveJob) {
+    this.#job = job;
+  }
+
+  get jobId(): string {
+    return this.#job.base.jobId;
+  }
+
+  get status(): JobView['status'] {
+    return statusOfState((this.#job.committed ?? this.#job.decided).state);
+  }
+
+  view(): JobView {
+    return this.#job.view();
+  }
+}

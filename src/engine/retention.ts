@@ -1,0 +1,131 @@
+/**
+ * What is kept, and for how long (spec 6).
+ *
+ * RET1  Only finished jobs are pruned, oldest first; a pruned id answers `job.expired` for a year.
+ * RET2  The event log keeps the newest events; at least one stays, so that the sequence can be seen to go on.
+ */
+import { LIMITS } from '../model/limits.ts';
+import { trimOperations } from '../persistence/event-log.ts';
+import { pruneOperations } from '../persistence/job-rows.ts';
+import { KEYS, RANGES } from '../persistence/row-keys.ts';
+import type { StoreOperation } from '../persistence/store.ts';
+import type { Core } from './core.ts';
+import { removeOutputFile } from './output-log.ts';
+
+const PER_BATCH = 256;
+const FIRST_AFTER_MS = 60_000;
+const EVERY_MS = 60 * 60 * 1000;
+
+export interface PruneResult {
+  readonly jobs: number;
+  readonly tombstones: number;
+  readonly eventSegments: number;
+}
+
+export class RetentionSweep {
+  readonly #core: Core;
+  #stop: (() => void) | null = null;
+  #running: Promise<PruneResult> | null = null;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** Sweeps now and then, in the background. */
+  start(): void {
+    const again = (delayMs: number): void => {
+      // Never a reason for the process to stay.
+      this.#stop = this.#core.settings.clock.schedule(
+        delayMs,
+        () => {
+          this.prune()
+            .catch((error) => this.#core.report('retention.failed', error))
+            .finally(() => {
+              if (this.#stop !== null) again(EVERY_MS);
+            });
+        },
+        { background: true },
+      );
+    };
+    again(FIRST_AFTER_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop?.();
+    this.#stop = null;
+    await this.#running?.catch(() => {});
+  }
+
+  /** Prunes by the engine's retention, or by tighter limits. Two calls at once share one sweep. */
+  prune(limits: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null } = {}): Promise<PruneResult> {
+    this.#running ??= this.#sweep({ ...this.#core.settings.retention, ...limits }).finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  async #sweep(limits: { readonly maxAgeMs: number | null; readonly maxJobs: number | null }): Promise<PruneResult> {
+    const now = this.#core.settings.clock.now();
+    const excess = limits.maxJobs === null ? 0 : Math.max(0, (await this.#countFinished()) - limits.maxJobs);
+    const jobs = await this.#pruneJobs(excess, limits.maxAgeMs === null ? Number.NEGATIVE_INFINITY : now - limits.maxAgeMs, now);
+    const tombstones = await this.#pruneTombstones(now - LIMITS.tombstoneMs);
+    const eventSegments = await this.#trimEvents(now - LIMITS.eventLogMs);
+    return { jobs, tombstones, eventSegments };
+  }
+
+  async #countFinished(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.#core.store.range(RANGES.finished)) count += 1;
+    return count;
+  }
+
+  async #pruneJobs(excess: number, endedBefore: number, at: number): Promise<number> {
+    const core = this.#core;
+    let pruned = 0;
+    for (;;) {
+      if (core.isClosing) return pruned;
+      const page = await core.rows.oldestFinished(PER_BATCH);
+      const due = page.filter(
+        ({ base, snapshot }, index) =>
+          !core.jobs.has(base.jobId) &&
+          (pruned + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
+      );
+      if (due.length === 0) return pruned;
+      await core.storeRows(due.flatMap(({ base }) => pruneOperations(base, at)));
+      if (core.settings.spillDirectory !== null)
+        for (const { base } of due) removeOutputFile(core.settings.spillDirectory, base.ordinal);
+      pruned += due.length;
+      if (due.length < page.length) return pruned;
+    }
+  }
+
+  async #pruneTombstones(madeBefore: number): Promise<number> {
+    let count = 0;
+    for await (const _ of this.#core.store.range(RANGES.tombstones)) count += 1;
+    let removed = 0;
+    for (;;) {
+      const operations: StoreOperation[] = [];
+      for await (const { key, value } of this.#core.store.range({ ...RANGES.tombstones, limit: PER_BATCH })) {
+        const [jobId, at] = JSON.parse(value) as [string, number];
+        if (count - removed - operations.length / 2 <= LIMITS.tombstones && at >= madeBefore) break;
+        operations.push({ type: 'del', key }, { type: 'del', key: KEYS.id(jobId) });
+      }
+      if (operations.length === 0 || this.#core.isClosing) return removed;
+      await this.#core.storeRows(operations);
+      removed += operations.length / 2;
+    }
+  }
+
+  async #trimEvents(writtenBefore: number): Promise<number> {
+    const core = this.#core;
+    let removed = 0;
+    for (;;) {
+      const keep = { fromSeq: Math.max(0, core.loop.seq - LIMITS.eventLogEntries), fromAt: writtenBefore };
+      const operations = await trimOperations(core.store, keep, PER_BATCH);
+      if (operations.length === 0 || core.isClosing) return removed;
+      await core.storeRows(operations);
+      removed += operations.length;
+      if (operations.length < PER_BATCH) return removed;
+    }
+  }
+}

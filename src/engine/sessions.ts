@@ -1,0 +1,225 @@
+/**
+ * The rows of sessions and tasks (spec 8, minimal): made, read, listed, and found quickly by every spawn.
+ *
+ * SES1  A session belongs to exactly one task, for good; without one it gets a task of its own.
+ * SES2  Ids are never used twice; a row exists for others only once it is stored.
+ * SES3  The session `default` of task `default` is made on first use.
+ */
+import { offstageError } from '../model/errors.ts';
+import type { UnnumberedEvent } from '../model/events.ts';
+import type { SessionRow, TaskRow } from '../model/records.ts';
+import type { RowQuery } from '../model/requests.ts';
+import { KEYS, RANGES } from '../persistence/row-keys.ts';
+import type { StoreOperation } from '../persistence/store.ts';
+import type { Core } from './core.ts';
+import { checkListLimit } from './list-limit.ts';
+import { checkId, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
+
+/** In place of a removed row: its id is never used again. */
+interface RemovedRow {
+  readonly removed: number;
+}
+
+export interface CreateTaskOptions {
+  readonly taskId?: string;
+  readonly title?: string;
+}
+
+export interface CreateSessionOptions {
+  readonly sessionId?: string;
+  readonly taskId?: string;
+  readonly agentId?: string;
+}
+
+/** Rows kept in memory; more are read again when they are asked for. */
+const CACHE_SIZE = 10_000;
+
+export class Sessions {
+  readonly #core: Core;
+  readonly #cache = new Map<string, SessionRow>();
+  /** Creations on their way to the store, by key: a second one waits for the first. */
+  readonly #creating = new Map<string, Promise<unknown>>();
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  cached(sessionId: string): SessionRow | null {
+    return this.#cache.get(sessionId) ?? null;
+  }
+
+  /** The stored session. @throws OffstageError `session.not_found`, `session.expired` */
+  async resolve(sessionId: string): Promise<SessionRow> {
+    const known = this.#cache.get(sessionId);
+    if (known !== undefined) return known;
+    const row = await this.#read<SessionRow>(KEYS.session(sessionId));
+    if (row !== null && 'removed' in row) throw offstageError('session.not_found', { sessionId });
+    if (row !== null) return this.#remember(row);
+    if (sessionId === DEFAULT_SESSION) return this.#createDefault();
+    throw offstageError('session.not_found', { sessionId });
+  }
+
+  async get(sessionId: string): Promise<SessionRow> {
+    checkId('sessionId', sessionId);
+    const row = await this.#read<SessionRow>(KEYS.session(sessionId));
+    if (row === null || 'removed' in row) throw offstageError('session.not_found', { sessionId });
+    return row;
+  }
+
+  async list(query: RowQuery = {}): Promise<readonly SessionRow[]> {
+    return newestFirst(
+      await this.#readAll<SessionRow>(RANGES.sessions),
+      (row) => row.sessionId,
+      query,
+      (sessionId) => offstageError('session.not_found', { sessionId }),
+    );
+  }
+
+  async create(options: CreateSessionOptions = {}): Promise<SessionRow> {
+    this.#core.assertAccepting();
+    const sessionId =
+      options.sessionId === undefined ? this.#core.settings.ids.id('session') : checkId('sessionId', options.sessionId);
+    const agentId = options.agentId === undefined ? null : checkId('agentId', options.agentId);
+    const task = options.taskId === undefined ? null : await this.getTask(options.taskId);
+    return this.#exclusively(KEYS.session(sessionId), async () => {
+      const existing = await this.#read<SessionRow>(KEYS.session(sessionId));
+      if (existing !== null && 'removed' in existing) throw offstageError('session.expired', { sessionId });
+      if (existing !== null) throw invalidInput('sessionId', `a session ${JSON.stringify(sessionId)} exists already`);
+      const at = this.#core.settings.clock.now();
+      const own = task === null ? newTask(this.#core.settings.ids.id('task'), sessionId, at) : null;
+      const row = newSession(sessionId, (task ?? own)?.taskId as string, agentId, at);
+      await this.#store(own === null ? [] : [own], [row]);
+      return this.#remember(row);
+    });
+  }
+
+  async createTask(options: CreateTaskOptions = {}): Promise<TaskRow> {
+    this.#core.assertAccepting();
+    const taskId = options.taskId === undefined ? this.#core.settings.ids.id('task') : checkId('taskId', options.taskId);
+    const title = options.title ?? '';
+    if (typeof title !== 'string') throw invalidInput('title', 'it must be a string');
+    return this.#exclusively(KEYS.task(taskId), async () => {
+      const existing = await this.#read<TaskRow>(KEYS.task(taskId));
+      if (existing !== null && 'removed' in existing) throw offstageError('task.expired', { taskId });
+      if (existing !== null) throw invalidInput('taskId', `a task ${JSON.stringify(taskId)} exists already`);
+      const row = newTask(taskId, title.toWellFormed(), this.#core.settings.clock.now());
+      await this.#store([row], []);
+      return row;
+    });
+  }
+
+  async getTask(taskId: string): Promise<TaskRow> {
+    checkId('taskId', taskId);
+    const row = await this.#read<TaskRow>(KEYS.task(taskId));
+    if (row === null || 'removed' in row) throw offstageError('task.not_found', { taskId });
+    return row;
+  }
+
+  async listTasks(query: RowQuery = {}): Promise<readonly TaskRow[]> {
+    return newestFirst(
+      await this.#readAll<TaskRow>(RANGES.tasks),
+      (row) => row.taskId,
+      query,
+      (taskId) => offstageError('task.not_found', { taskId }),
+    );
+  }
+
+  #createDefault(): Promise<SessionRow> {
+    return this.#exclusively(KEYS.session(DEFAULT_SESSION), async () => {
+      const known = this.#cache.get(DEFAULT_SESSION);
+      if (known !== undefined) return known;
+      const at = this.#core.settings.clock.now();
+      const row = newSession(DEFAULT_SESSION, DEFAULT_SESSION, null, at);
+      const task = await this.#read<TaskRow>(KEYS.task(DEFAULT_SESSION));
+      await this.#store(task === null ? [newTask(DEFAULT_SESSION, DEFAULT_SESSION, at)] : [], [row]);
+      return this.#remember(row);
+    });
+  }
+
+  async #exclusively<T>(key: string, create: () => Promise<T>): Promise<T> {
+    const before = this.#creating.get(key) ?? Promise.resolve();
+    const mine = before.catch(() => {}).then(create);
+    this.#creating.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#creating.get(key) === mine) this.#creating.delete(key);
+    }
+  }
+
+  #store(tasks: readonly TaskRow[], sessions: readonly SessionRow[]): Promise<void> {
+    const rows: StoreOperation[] = [];
+    const events: UnnumberedEvent[] = [];
+    for (const row of tasks) {
+      rows.push({ type: 'put', key: KEYS.task(row.taskId), value: JSON.stringify(row) });
+      events.push({ type: 'task.created', at: row.createdAt, taskId: row.taskId, title: row.title, state: row.state });
+    }
+    for (const row of sessions) {
+      rows.push({ type: 'put', key: KEYS.session(row.sessionId), value: JSON.stringify(row) });
+      events.push({
+        type: 'session.state_changed',
+        at: row.createdAt,
+        sessionId: row.sessionId,
+        taskId: row.taskId,
+        oldState: null,
+        newState: row.state,
+      });
+    }
+    return this.#core.storeRows(rows, { events });
+  }
+
+  #remember(row: SessionRow): SessionRow {
+    const oldest = this.#cache.size >= CACHE_SIZE ? this.#cache.keys().next().value : undefined;
+    if (oldest !== undefined) this.#cache.delete(oldest);
+    this.#cache.set(row.sessionId, row);
+    return row;
+  }
+
+  async #read<Row>(key: string): Promise<Row | RemovedRow | null> {
+    const value = await this.#core.store.get(key);
+    return value === undefined ? null : (JSON.parse(value) as Row | RemovedRow);
+  }
+
+  async #readAll<Row extends object>(range: { readonly gte: string; readonly lt: string }): Promise<Row[]> {
+    const rows: Row[] = [];
+    for await (const { value } of this.#core.store.range(range)) {
+      const row = JSON.parse(value) as Row | RemovedRow;
+      if (!('removed' in row)) rows.push(row);
+    }
+    return rows;
+  }
+}
+
+const newTask = (taskId: string, title: string, createdAt: number): TaskRow => ({
+  taskId,
+  title,
+  state: 'open',
+  createdAt,
+  revision: 1,
+});
+
+const newSession = (sessionId: string, taskId: string, agentId: string | null, at: number): SessionRow => ({
+  sessionId,
+  taskId,
+  agentId,
+  state: 'created',
+  interrupted: false,
+  pending: null,
+  createdAt: at,
+  updatedAt: at,
+  revision: 1,
+});
+
+function newestFirst<Row extends { readonly createdAt: number }>(
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+  query: RowQuery,
+  notFound: (id: string) => Error,
+): readonly Row[] {
+  const limit = checkListLimit(query.limit);
+  const ordered = rows.toSorted((a, b) => b.createdAt - a.createdAt || (idOf(a) < idOf(b) ? 1 : -1));
+  if (query.before === undefined) return ordered.slice(0, limit);
+  const index = ordered.findIndex((row) => idOf(row) === query.before);
+  if (index === -1) throw notFound(checkId('before', query.before));
+  return ordered.slice(index + 1, index + 1 + limit);
+}

@@ -1,0 +1,68 @@
+/**
+ * Closing: bounded, idempotent, and nothing is left that is not terminal (spec 6).
+ *
+ * SHD1  Nothing starts after close was called; no store write after it returned.
+ * SHD2  Every job has ended by `shutdownGraceMs`, or by its own earlier deadline; every waiter has settled.
+ * SHD3  A second call joins the first.
+ */
+import { offstageError } from '../model/errors.ts';
+import type { BodyRunner } from './body-runner.ts';
+import type { Change } from './commit-loop.ts';
+import type { Core } from './core.ts';
+import type { LiveJob } from './live-job.ts';
+
+export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> {
+  const { settings } = core;
+  core.system.supervisor.send({ type: 'engine.drain' });
+  core.pool.close();
+  const running: LiveJob[] = [];
+  let changes: Change[] = [];
+  const flush = (): void => {
+    const batch = changes;
+    changes = [];
+    core.submit({
+      changes: batch,
+      effects: () => {
+        for (const { job, after } of batch) if (after.state === 'ending') runner.abort(job, offstageError('engine.closing', {}));
+      },
+    });
+  };
+  for (const job of [...core.jobs.values()]) {
+    if (job.isDecidedEnd) continue;
+    const at = core.stamp(job);
+    const isRunning = job.decided.state === 'active';
+    const change = core.step(
+      job,
+      { type: 'job.shut_down', at },
+      isRunning ? { at, type: 'ending', detail: 'shutdown' } : undefined,
+    );
+    if (job.execution !== null) {
+      // Also for those that were ending before: the earlier of the two deadlines counts.
+      job.execution.killAfterMs = Math.min(settings.killAfterMs, settings.shutdownGraceMs / 2);
+      runner.beginGrace(job, settings.shutdownGraceMs);
+      running.push(job);
+    } else {
+      core.pool.withdraw(job.place);
+    }
+    if (change !== null) changes.push(isRunning ? { ...change, announce: [] } : change);
+    if (changes.length >= 256) flush();
+  }
+  flush();
+  await Promise.all(running.map((job) => endOf(core, job)));
+  const isStored = await core.loop.flushNow();
+  if (!isStored)
+    settings.log('error', 'close.unsaved', {
+      changes: core.loop.pendingCount,
+      note: 'these jobs will be errored by the next start',
+    });
+}
+
+/** Resolves when the job's end is revealed or acted upon; whoever waits here is one of its waiters. */
+function endOf(core: Core, job: LiveJob): Promise<void> {
+  return new Promise((resolve) => {
+    if (job.actedEnd !== null || !core.jobs.has(job.base.jobId)) return resolve();
+    if (job.committed !== null && job.committed === job.decided && job.isDecidedEnd) return resolve();
+    job.waiters ??= new Set();
+    job.waiters.add({ settle: () => resolve() });
+  });
+}

@@ -1,0 +1,168 @@
+/**
+ * A spawn as asked for, checked and completed with its defaults (spec 2, 13).
+ *
+ * SPR1  Bad input is refused with `input.invalid` before anything is looked up or stored.
+ * SPR2  The content hash covers what makes two spawns the same request, and nothing else.
+ */
+import { hash } from 'node:crypto';
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import { canonicalJson, type JsonValue, toJson } from '../model/json.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { ContextMode } from '../model/records.ts';
+import type { SpawnOptions } from '../model/requests.ts';
+import type { JobBase } from '../persistence/job-codec.ts';
+import type { RegisteredExecutor } from './core.ts';
+import { validateWith } from './standard-schema.ts';
+
+interface CheckedInput {
+  readonly input: JsonValue;
+  readonly inputCharacters: number;
+  /** What the body gets instead of the stored input, where that hides secrets. */
+  readonly secretInput: { readonly value: unknown } | null;
+}
+
+export interface SpawnContent extends CheckedInput {
+  readonly jobId: string | null;
+  readonly kind: string;
+  readonly subject: string;
+  readonly description: string;
+  readonly agentId: string | null;
+  readonly sessionId: string;
+  readonly callerSessionId: string | null;
+  readonly parentJobId: string | null;
+  readonly parentMessageId: string | null;
+  readonly contextMode: ContextMode;
+  readonly wait: boolean;
+  readonly timeoutMs: number | null;
+  readonly idleTimeoutMs: number | null;
+  /** The input, where its schema answers later. */
+  readonly pendingInput: Promise<CheckedInput> | null;
+}
+
+export const DEFAULT_SESSION = 'default';
+const SUBJECT_CHARACTERS = 60;
+
+export const invalidInput = (argument: string, message: string): OffstageError =>
+  offstageError('input.invalid', { argument, message });
+
+/** Any well-formed string of 1 to 512 bytes without NUL. */
+export function checkId(argument: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalidInput(argument, 'it must be a string');
+  if (value.length === 0) throw invalidInput(argument, 'it is empty');
+  if (value.length > LIMITS.idBytes || (value.length * 3 > LIMITS.idBytes && Buffer.byteLength(value) > LIMITS.idBytes)) {
+    throw invalidInput(argument, `it is longer than ${LIMITS.idBytes} bytes`);
+  }
+  if (value.includes('\0')) throw invalidInput(argument, 'it contains a NUL character');
+  if (!value.isWellFormed()) throw invalidInput(argument, 'it is not well-formed Unicode');
+  return value;
+}
+
+const optionalId = (argument: string, value: unknown): string | null =>
+  value === undefined || value === null ? null : checkId(argument, value);
+
+function text(argument: string, value: unknown, fallback: string): string {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'string') throw invalidInput(argument, 'it must be a string');
+  return value.isWellFormed() ? value : value.toWellFormed();
+}
+
+function duration(argument: string, value: unknown): number | null {
+  if (value === undefined || value === null || value === Number.POSITIVE_INFINITY) return null;
+  if (typeof value !== 'number' || Number.isNaN(value) || value < 0)
+    throw invalidInput(argument, 'it must be milliseconds of 0 or more, or null');
+  return value;
+}
+
+function checkedInput(value: unknown, executor: RegisteredExecutor): CheckedInput {
+  let plain: JsonValue;
+  let input: JsonValue;
+  try {
+    plain = toJson(value ?? null);
+    input = executor.redact === undefined ? plain : toJson(executor.redact(plain));
+  } catch (error) {
+    throw offstageError('input.invalid', { argument: 'input', message: (error as Error).message }, { cause: error });
+  }
+  const encoded = JSON.stringify(input);
+  const bytes = encoded.length * 3 > LIMITS.inputBytes ? Buffer.byteLength(encoded) : encoded.length;
+  if (bytes > LIMITS.inputBytes) throw offstageError('limit.input_bytes', { bytes, limit: LIMITS.inputBytes });
+  return { input, inputCharacters: encoded.length, secretInput: executor.redact === undefined ? null : { value: plain } };
+}
+
+/** @throws OffstageError `input.invalid`, `executor.unknown`, `limit.input_bytes` */
+export function checkSpawn(
+  options: SpawnOptions,
+  executors: ReadonlyMap<string, RegisteredExecutor>,
+  parent: JobBase | null,
+): SpawnContent {
+  if (typeof options !== 'object' || options === null) throw invalidInput('options', 'it must be an object');
+  const kind = checkId('kind', options.kind);
+  const executor = executors.get(kind);
+  if (executor === undefined) throw offstageError('executor.unknown', { kind });
+  const contextMode = options.contextMode ?? 'inherit';
+  if (contextMode !== 'inherit' && contextMode !== 'clean') throw invalidInput('contextMode', "it must be 'inherit' or 'clean'");
+  if (options.wait !== undefined && typeof options.wait !== 'boolean') throw invalidInput('wait', 'it must be true or false');
+  const description = text('description', options.description, '');
+  const descriptionBytes = Buffer.byteLength(description);
+  if (descriptionBytes > LIMITS.inputBytes)
+    throw offstageError('limit.input_bytes', { bytes: descriptionBytes, limit: LIMITS.inputBytes });
+  const sessionId = optionalId('sessionId', options.sessionId) ?? parent?.sessionId ?? DEFAULT_SESSION;
+  // A child's caller is its parent's session (liveness 5, W6).
+  const caller = optionalId('callerSessionId', options.callerSessionId) ?? parent?.sessionId ?? null;
+  const validated = executor.input === undefined ? options.input : validateWith(executor.input, options.input, 'input');
+  const pendingInput = validated instanceof Promise ? validated.then((value) => checkedInput(value, executor)) : null;
+  return {
+    ...(pendingInput === null ? checkedInput(validated, executor) : { input: null, inputCharacters: 0, secretInput: null }),
+    pendingInput,
+    jobId: optionalId('jobId', options.jobId),
+    kind,
+    subject: text('subject', options.subject, defaultSubject(description)),
+    description,
+    agentId: optionalId('agentId', options.agentId),
+    sessionId,
+    callerSessionId: caller === sessionId ? null : caller,
+    parentJobId: parent?.jobId ?? optionalId('parentJobId', options.parentJobId),
+    parentMessageId: optionalId('parentMessageId', options.parentMessageId),
+    contextMode,
+    wait: options.wait ?? false,
+    timeoutMs: duration('timeoutMs', options.timeoutMs),
+    idleTimeoutMs: duration('idleTimeoutMs', options.idleTimeoutMs),
+  };
+}
+
+/** The first 60 characters of the description, never half a character; `job` without one. */
+function defaultSubject(description: string): string {
+  if (description === '') return 'job';
+  if (description.length <= SUBJECT_CHARACTERS) return description;
+  return [...description.slice(0, 2 * SUBJECT_CHARACTERS)].slice(0, SUBJECT_CHARACTERS).join('').toWellFormed();
+}
+
+/** SHA-256 over what makes two spawns the same request. */
+export function hashOf(content: SpawnContent): string {
+  const {
+    kind,
+    sessionId,
+    callerSessionId,
+    parentJobId,
+    agentId,
+    contextMode,
+    subject,
+    description,
+    wait,
+    timeoutMs,
+    idleTimeoutMs,
+  } = content;
+  const fields = [
+    kind,
+    sessionId,
+    callerSessionId,
+    parentJobId,
+    agentId,
+    contextMode,
+    subject,
+    description,
+    wait,
+    timeoutMs,
+    idleTimeoutMs,
+  ];
+  return hash('sha256', `${JSON.stringify(fields)}${canonicalJson(content.input)}`, 'base64url');
+}

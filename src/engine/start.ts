@@ -1,0 +1,23 @@
+/** Brings an engine up on a store: recovers what the last process left, then accepts work. */
+import type { Executors } from '../model/executor.ts';
+import type { Store } from '../persistence/store.ts';
+import type { CommitHook } from './commit-loop.ts';
+import type { RegisteredExecutor } from './core.ts';
+import { Offstage } from './offstage.ts';
+import { type ProcessReaper, recover } from './recovery.ts';
+import type { Settings } from './settings.ts';
+
+export interface StartOptions {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly executors: ReadonlyMap<string, RegisteredExecutor>;
+  readonly reap: ProcessReaper;
+  readonly hooks?: readonly CommitHook[];
+}
+
+/** @throws OffstageError `store.corrupt`, `store.failed` */
+export async function startEngine<Kinds extends Executors>(options: StartOptions): Promise<Offstage<Kinds>> {
+  const { settings, store, executors, reap, hooks = [] } = options;
+  const recovered = await recover(store, settings, reap, hooks);
+  return new Offstage<Kinds>(settings, store, executors, recovered, hooks);
+}

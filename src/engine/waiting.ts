@@ -1,0 +1,219 @@
+/**
+ * Waiting for jobs, from outside and from within bodies (spec 3, 5).
+ *
+ * WTG1  A failed or cancelled job never rejects a wait.
+ * WTG2  A body that waits gives up its slot; a wait that could never end is refused at once.
+ * WTG3  The jobs a body waits for go before those nobody waits for.
+ */
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import type { JobView } from '../model/records.ts';
+import type { MissingEntry, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
+import { toRecord } from '../persistence/job-codec.ts';
+import type { Admission } from './admission.ts';
+import type { Core } from './core.ts';
+import type { Execution } from './execution-registry.ts';
+import { asCancelled } from './job-context.ts';
+import type { LiveJob } from './live-job.ts';
+import { checkId, invalidInput } from './spawn-request.ts';
+import type { WaitLimits } from './waiters.ts';
+
+const HOST_TIMEOUT_MS = 30_000;
+
+/** A job as a wait finds it: live, ended, or not there. */
+type Target = LiveJob | JobView | MissingEntry;
+
+const isLive = (target: Target): target is LiveJob => 'base' in target;
+const isMissing = (target: Target): target is MissingEntry => !isLive(target) && 'error' in target && !('status' in target);
+
+export class Waiting {
+  readonly #core: Core;
+  readonly #admission: () => Admission;
+  /** Which jobs a body waits for, by its own job's id; with how many waits. */
+  readonly #edges = new Map<string, Map<string, number>>();
+
+  constructor(core: Core, admission: () => Admission) {
+    this.#core = core;
+    this.#admission = admission;
+  }
+
+  async wait(jobId: string, options: WaitOptions = {}): Promise<JobView> {
+    const limits = limitsOf(options, HOST_TIMEOUT_MS);
+    const target = await this.#find(checkId('jobId', jobId));
+    if (isMissing(target)) throw offstageError(target.error.code, { jobId });
+    return isLive(target) ? this.#core.waiters.wait(target, limits) : target;
+  }
+
+  async waitMany(jobIds: readonly string[], options: WaitManyOptions = {}): Promise<readonly WaitManyEntry[]> {
+    const limits = limitsOf(options, HOST_TIMEOUT_MS);
+    return this.#all(await this.#findMany(jobIds), modeOf(options), limits);
+  }
+
+  /** The same from within a body. */
+  async waitFrom(caller: Execution, jobId: string, options: WaitOptions): Promise<JobView> {
+    const [entry] = await this.waitManyFrom(caller, [jobId], options);
+    const view = entry as WaitManyEntry;
+    if ('status' in view) return view;
+    throw offstageError(view.error.code, { jobId });
+  }
+
+  async waitManyFrom(caller: Execution, jobIds: readonly string[], options: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
+    const limits = limitsOf(options, Number.POSITIVE_INFINITY);
+    const targets = await this.#findMany(jobIds);
+    if (caller.abortReason !== null) throw asCancelled(caller.abortReason);
+    const waited = targets.filter(isLive);
+    for (const target of waited) this.#assertNoCycle(caller, target.base.jobId);
+    if (waited.length === 0 || limits.timeoutMs === 0 || caller.hasSettled) return this.#all(targets, modeOf(options), limits);
+    return this.#insideBody(caller, waited, limits, (bounded) => this.#all(targets, modeOf(options), bounded));
+  }
+
+  /** Gives up the slot while `wait` runs; comes back with a slot, or, when the body is told to end, at once and with an error. */
+  async #insideBody<T>(
+    caller: Execution,
+    targets: readonly LiveJob[],
+    limits: WaitLimits,
+    wait: (limits: WaitLimits) => Promise<T>,
+  ): Promise<T> {
+    const { pool } = this.#core;
+    const place = caller.job.place;
+    const waiterId = caller.job.base.jobId;
+    const targetIds = targets.map((target) => target.base.jobId);
+    this.#addEdges(waiterId, targetIds);
+    for (const target of targets) pool.expedite(target.place);
+    pool.beginWait(place);
+    const controller = new AbortController();
+    let stopped: OffstageError | null = null;
+    const stopListening = caller.onAbort((reason) => {
+      stopped = asCancelled(reason);
+      controller.abort(stopped);
+    });
+    const leave = (): void => controller.abort(limits.signal?.reason);
+    limits.signal?.addEventListener('abort', leave, { once: true });
+    if (limits.signal?.aborted === true) leave();
+    try {
+      return await wait({ timeoutMs: limits.timeoutMs, signal: controller.signal });
+    } finally {
+      stopListening();
+      limits.signal?.removeEventListener('abort', leave);
+      this.#removeEdges(waiterId, targetIds);
+      await new Promise<void>((resolve) => pool.endWait(place, resolve));
+      // Told to end while it waited for its slot.
+      if (stopped === null && caller.abortReason !== null) stopped = asCancelled(caller.abortReason);
+      // biome-ignore lint/correctness/noUnsafeFinally: a body that was told to end must not go on as if its wait had succeeded.
+      if (stopped !== null) throw stopped;
+    }
+  }
+
+  async #all(targets: readonly Target[], mode: 'all' | 'any', limits: WaitLimits): Promise<readonly WaitManyEntry[]> {
+    const live = [...new Set(targets.filter(isLive))];
+    const hasEnded = targets.some((target) => !isLive(target) && !isMissing(target));
+    if (live.length === 0 || (mode === 'any' && hasEnded)) return this.#entries(targets, new Map());
+    const settled = new Map<LiveJob, JobView>();
+    const others = new AbortController();
+    const leave = (): void => others.abort(limits.signal?.reason);
+    if (limits.signal?.aborted === true) throw limits.signal.reason;
+    limits.signal?.addEventListener('abort', leave, { once: true });
+    try {
+      const waits = live.map((job) =>
+        this.#core.waiters.wait(job, { timeoutMs: limits.timeoutMs, signal: others.signal }).then((view) => {
+          settled.set(job, view);
+        }),
+      );
+      await (mode === 'all' ? Promise.all(waits) : Promise.race(waits));
+      if (mode === 'any') {
+        // Those that nobody waits for any more must leave nothing behind.
+        others.abort(LEAVE);
+        await Promise.allSettled(waits);
+      }
+    } finally {
+      limits.signal?.removeEventListener('abort', leave);
+      if (!others.signal.aborted) others.abort(LEAVE);
+    }
+    return this.#entries(targets, settled);
+  }
+
+  #entries(targets: readonly Target[], settled: ReadonlyMap<LiveJob, JobView>): readonly WaitManyEntry[] {
+    // One time-out is everybody's: they all share the limit.
+    const isTimedOut = [...settled.values()].some((view) => view.timedOut === true);
+    const current = (job: LiveJob): JobView => (isTimedOut ? { ...job.view(), timedOut: true } : job.view());
+    return targets.map((target) => (isLive(target) ? (settled.get(target) ?? target.actedEnd ?? current(target)) : target));
+  }
+
+  async #findMany(jobIds: readonly string[]): Promise<readonly Target[]> {
+    if (!Array.isArray(jobIds)) throw invalidInput('jobIds', 'it must be an array of ids');
+    const ids = jobIds.map((jobId, index) => checkId(`jobIds[${index}]`, jobId));
+    return Promise.all(ids.map((jobId) => this.#find(jobId)));
+  }
+
+  async #find(jobId: string): Promise<Target> {
+    const { jobs, rows } = this.#core;
+    if (!jobs.has(jobId) && this.#admission().isAdmitting(jobId)) await this.#admission().whenAdmitted(jobId);
+    const job = jobs.get(jobId);
+    if (job !== undefined) {
+      if (job.committed !== null && job.isDecidedEnd && job.committed.state === job.decided.state) return job.view();
+      return job;
+    }
+    const stored = await rows.find(jobId);
+    if (stored === 'expired') return { jobId, error: { code: 'job.expired' } };
+    // It may have been accepted while the store was asked.
+    if (stored === null) return jobs.get(jobId) ?? { jobId, error: { code: 'job.not_found' } };
+    const live = jobs.get(jobId);
+    if (live !== undefined && !live.isDecidedEnd) return live;
+    return { ...toRecord(stored.base, stored.snapshot, stored.revision), bodyLive: false, progress: null, partialText: null };
+  }
+
+  /** @throws OffstageError `job.wait_cycle` */
+  #assertNoCycle(caller: Execution, targetId: string): void {
+    const waiterId = caller.job.base.jobId;
+    const refuse = (): never => {
+      throw offstageError('job.wait_cycle', { jobId: targetId });
+    };
+    if (targetId === waiterId || this.#core.lineage.isAncestor(targetId, waiterId)) refuse();
+    const seen = new Set<string>();
+    const stack = [targetId];
+    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+      if (id === waiterId) refuse();
+      if (seen.has(id)) continue;
+      seen.add(id);
+      for (const next of this.#edges.get(id)?.keys() ?? []) stack.push(next);
+    }
+  }
+
+  #addEdges(waiterId: string, targetIds: readonly string[]): void {
+    let targets = this.#edges.get(waiterId);
+    if (targets === undefined) {
+      targets = new Map();
+      this.#edges.set(waiterId, targets);
+    }
+    for (const id of targetIds) targets.set(id, (targets.get(id) ?? 0) + 1);
+  }
+
+  #removeEdges(waiterId: string, targetIds: readonly string[]): void {
+    const targets = this.#edges.get(waiterId);
+    if (targets === undefined) return;
+    for (const id of targetIds) {
+      const left = (targets.get(id) ?? 1) - 1;
+      if (left === 0) targets.delete(id);
+      else targets.set(id, left);
+    }
+    if (targets.size === 0) this.#edges.delete(waiterId);
+  }
+}
+
+const LEAVE = new Error('no longer waiting');
+
+function limitsOf(options: WaitOptions, defaultMs: number): WaitLimits {
+  const { timeoutMs, signal } = options;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidInput('signal', 'it must be an AbortSignal');
+  if (timeoutMs === undefined) return { timeoutMs: defaultMs, signal };
+  if (timeoutMs === null) return { timeoutMs: Number.POSITIVE_INFINITY, signal };
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs) || timeoutMs < 0) {
+    throw invalidInput('timeoutMs', 'it must be milliseconds of 0 or more, or null for no limit');
+  }
+  return { timeoutMs, signal };
+}
+
+function modeOf(options: WaitManyOptions): 'all' | 'any' {
+  const mode = options.mode ?? 'all';
+  if (mode !== 'all' && mode !== 'any') throw invalidInput('mode', "it must be 'all' or 'any'");
+  return mode;
+}

@@ -1,0 +1,189 @@
+/**
+ * Jobs as rows: which writes a change needs, and how jobs are found again.
+ *
+ * ROW1  A job has exactly one row: under `l/` while it lives, under `f/` from its end on.
+ * ROW2  A pruned id leaves a tombstone and nothing else of the job.
+ * ROW3  Reading one job costs two look-ups, listing the newest costs what is listed, whatever is stored.
+ */
+import {
+  decodeJobRow,
+  encodeJobRow,
+  encodeLargePart,
+  isFinished,
+  type JobBase,
+  type JobSnapshot,
+  needsLargePart,
+  parseRow,
+  type Row,
+  type StoredJob,
+} from './job-codec.ts';
+import { decodeOrdinal } from './key-encoding.ts';
+import { EXPIRED, KEYS, RANGES } from './row-keys.ts';
+import type { Store, StoreEntry, StoreOperation } from './store.ts';
+
+/** The rows that are written once, at acceptance. */
+export function acceptOperations(base: JobBase): StoreOperation[] {
+  const operations: StoreOperation[] = [
+    { type: 'put', key: KEYS.id(base.jobId), value: String(base.ordinal) },
+    { type: 'put', key: KEYS.sessionJob(base.sessionId, base.ordinal), value: '' },
+  ];
+  if (base.callerSessionId !== null) {
+    operations.push({ type: 'put', key: KEYS.sessionJob(base.callerSessionId, base.ordinal), value: '' });
+  }
+  if (base.isLarge) operations.push({ type: 'put', key: KEYS.large(base.ordinal), value: encodeLargePart(base) });
+  return operations;
+}
+
+/** The row of the job's state. */
+export function stateOperations(base: JobBase, snapshot: JobSnapshot, revision: number): StoreOperation[] {
+  const value = encodeJobRow(base, snapshot, revision);
+  if (!isFinished(snapshot.state)) return [{ type: 'put', key: KEYS.live(base.ordinal), value }];
+  return [
+    { type: 'put', key: KEYS.finished(base.ordinal), value },
+    { type: 'del', key: KEYS.live(base.ordinal) },
+  ];
+}
+
+/** Takes back an acceptance whose batch was reported as failed and may have been written all the same. */
+export function retractOperations(base: JobBase): StoreOperation[] {
+  return [
+    ...acceptOperations(base).map(({ key }): StoreOperation => ({ type: 'del', key })),
+    { type: 'del', key: KEYS.live(base.ordinal) },
+    { type: 'del', key: KEYS.finished(base.ordinal) },
+  ];
+}
+
+/** Replaces a finished job by its tombstone. */
+export function pruneOperations(base: JobBase, at: number): StoreOperation[] {
+  return [
+    ...acceptOperations(base)
+      .slice(1)
+      .map(({ key }): StoreOperation => ({ type: 'del', key })),
+    { type: 'del', key: KEYS.finished(base.ordinal) },
+    { type: 'del', key: KEYS.output(base.ordinal) },
+    { type: 'put', key: KEYS.id(base.jobId), value: EXPIRED },
+    { type: 'put', key: KEYS.tombstone(base.ordinal), value: JSON.stringify([base.jobId, at]) },
+  ];
+}
+
+/** How a session's finished jobs are narrowed down while they are read. */
+export interface FinishedQuery {
+  /** Only jobs with a lower ordinal. */
+  readonly before: number;
+  /** Read through this session's index. */
+  readonly sessionId?: string | undefined;
+  readonly matches: (job: StoredJob) => boolean;
+  readonly limit: number;
+}
+
+const PAGE = 256;
+
+interface StoredRow {
+  readonly ordinal: number;
+  readonly row: Row;
+}
+
+export class JobRows {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The stored job, `expired` for a pruned id, null for an unknown one. */
+  async find(jobId: string): Promise<StoredJob | 'expired' | null> {
+    const pointer = await this.#store.get(KEYS.id(jobId));
+    if (pointer === undefined) return null;
+    if (pointer === EXPIRED) return 'expired';
+    const ordinal = Number(pointer);
+    const [finished, live] = await this.#store.getMany([KEYS.finished(ordinal), KEYS.live(ordinal)]);
+    const row = finished ?? live;
+    // Pruned between the two reads.
+    if (row === undefined) return (await this.#store.get(KEYS.id(jobId))) === EXPIRED ? 'expired' : null;
+    return this.#decode(ordinal, parseRow(row));
+  }
+
+  /** Finished jobs, newest first. */
+  async listFinished(query: FinishedQuery): Promise<readonly StoredJob[]> {
+    const found: StoredJob[] = [];
+    for await (const page of this.#pages(query)) {
+      for (const job of await this.#decodeMany(page)) {
+        if (query.matches(job)) found.push(job);
+        if (found.length === query.limit) return found;
+      }
+    }
+    return found;
+  }
+
+  /** Unfinished jobs of an earlier process, oldest first. */
+  async listLive(fromOrdinal: number): Promise<readonly StoredJob[]> {
+    const rows: StoreEntry[] = [];
+    for await (const entry of this.#store.range({ gte: KEYS.live(fromOrdinal), lt: RANGES.live.lt })) rows.push(entry);
+    return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
+  }
+
+  /** Finished jobs, oldest first, for pruning. */
+  async oldestFinished(limit: number): Promise<readonly StoredJob[]> {
+    const rows: StoreEntry[] = [];
+    for await (const entry of this.#store.range({ ...RANGES.finished, limit })) rows.push(entry);
+    return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
+  }
+
+  /** The highest ordinal in use, or 0. */
+  async highestOrdinal(): Promise<number> {
+    let highest = 0;
+    for (const range of [RANGES.live, RANGES.finished, RANGES.tombstones]) {
+      for await (const { key } of this.#store.range({ ...range, reverse: true, limit: 1 })) {
+        highest = Math.max(highest, decodeOrdinal(key.slice(2)));
+      }
+    }
+    return highest;
+  }
+
+  async *#pages(query: FinishedQuery): AsyncGenerator<readonly StoredRow[]> {
+    // The first page is as large as the answer: a plain "newest 50" reads 50 rows.
+    let size = Math.min(PAGE, Math.max(query.limit, 16));
+    if (query.sessionId === undefined) {
+      let page: StoredRow[] = [];
+      for await (const { key, value } of this.#store.range({ gte: RANGES.finished.gte, lt: KEYS.finished(query.before), reverse: true })) {
+        page.push({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) });
+        if (page.length < size) continue;
+        yield page;
+        page = [];
+        size = PAGE;
+      }
+      yield page;
+      return;
+    }
+    const prefix = RANGES.sessionJobs(query.sessionId);
+    let ordinals: number[] = [];
+    for await (const { key } of this.#store.range({ gte: prefix.gte, lt: KEYS.sessionJob(query.sessionId, query.before), reverse: true })) {
+      ordinals.push(decodeOrdinal(key.slice(prefix.gte.length)));
+      if (ordinals.length < size) continue;
+      yield await this.#rowsOf(ordinals);
+      ordinals = [];
+      size = PAGE;
+    }
+    yield await this.#rowsOf(ordinals);
+  }
+
+  async #rowsOf(ordinals: readonly number[]): Promise<readonly StoredRow[]> {
+    const rows = await this.#store.getMany(ordinals.map((ordinal) => KEYS.finished(ordinal)));
+    return ordinals.flatMap((ordinal, index) => {
+      const row = rows[index];
+      return row === undefined ? [] : [{ ordinal, row: parseRow(row) }];
+    });
+  }
+
+  async #decode(ordinal: number, row: Row): Promise<StoredJob> {
+    return decodeJobRow(row, needsLargePart(row) ? await this.#store.get(KEYS.large(ordinal)) : undefined);
+  }
+
+  async #decodeMany(rows: readonly StoredRow[]): Promise<readonly StoredJob[]> {
+    const large = rows.filter(({ row }) => needsLargePart(row)).map(({ ordinal }) => ordinal);
+    if (large.length === 0) return rows.map(({ row }) => decodeJobRow(row, undefined));
+    const parts = await this.#store.getMany(large.map((ordinal) => KEYS.large(ordinal)));
+    const partOf = new Map(large.map((ordinal, index) => [ordinal, parts[index]]));
+    return rows.map(({ ordinal, row }) => decodeJobRow(row, partOf.get(ordinal)));
+  }
+}

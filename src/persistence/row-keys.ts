@@ -1,0 +1,54 @@
+/**
+ * Where everything lies. One place for all keys, so that ranges can be seen not to overlap.
+ *
+ * KEY1  Live and finished jobs lie apart: open reads what lives, lists read what is finished, neither pays for the other.
+ * KEY2  Ids stand in keys only encoded; no id reaches into another range.
+ * KEY3  Every range that is read in reverse has a permanent key at its upper bound: without it, LevelDB walks through deleted neighbours.
+ */
+import { encodeId, encodeOrdinal } from './key-encoding.ts';
+
+/** Sorts after every encoded id and ordinal. */
+const END = '~';
+
+export const KEYS = {
+  /** Format of the whole store. */
+  format: '!format',
+  /** Last sequence number and ordinal given, as of the last batch. */
+  head: '!head',
+  /** No live job has a lower ordinal. */
+  low: '!low',
+
+  live: (ordinal: number) => `l/${encodeOrdinal(ordinal)}`,
+  finished: (ordinal: number) => `f/${encodeOrdinal(ordinal)}`,
+  /** Input and description of a job, where they are large. */
+  large: (ordinal: number) => `b/${encodeOrdinal(ordinal)}`,
+  /** What a finished job has printed, as far as it was kept in memory. */
+  output: (ordinal: number) => `y/${encodeOrdinal(ordinal)}`,
+  /** jobId → ordinal, or `EXPIRED`. */
+  id: (jobId: string) => `i/${encodeId(jobId)}`,
+  /** Tombstones in the order they were made. */
+  tombstone: (ordinal: number) => `t/${encodeOrdinal(ordinal)}`,
+  /** The jobs a session hosts or dispatched. */
+  sessionJob: (sessionId: string, ordinal: number) => `s/${encodeId(sessionId)}/${encodeOrdinal(ordinal)}`,
+  /** One segment of events per batch, by its first sequence number. */
+  events: (firstSeq: number) => `e/${encodeOrdinal(firstSeq)}`,
+  session: (sessionId: string) => `n/${encodeId(sessionId)}`,
+  task: (taskId: string) => `o/${encodeId(taskId)}`,
+  process: (executionId: string) => `x/${encodeId(executionId)}`,
+} as const;
+
+export const RANGES = {
+  live: { gte: 'l/', lt: `l/${END}` },
+  finished: { gte: 'f/', lt: `f/${END}` },
+  tombstones: { gte: 't/', lt: `t/${END}` },
+  events: { gte: 'e/', lt: `e/${END}` },
+  sessions: { gte: 'n/', lt: `n/${END}` },
+  tasks: { gte: 'o/', lt: `o/${END}` },
+  processes: { gte: 'x/', lt: `x/${END}` },
+  sessionJobs: (sessionId: string) => ({ gte: `s/${encodeId(sessionId)}/`, lt: `s/${encodeId(sessionId)}/${END}` }),
+} as const;
+
+/** Written once, never deleted (KEY3). */
+export const SENTINELS: readonly string[] = [`l/${END}`, `f/${END}`, `e/${END}`, `t/${END}`, `s/${END}`];
+
+export const EXPIRED = '-';
