@@ -2,7 +2,7 @@
  * Finds damage before LevelDB opens the store: LevelDB would pass over it, or delete the files that it no longer knows of.
  *
  * INT1  Damage is never silent (spec 6): of CURRENT, MANIFEST and logs every byte that matters is checked, of tables presence and size.
- *       The content of a table is checked when it is read; the cost of the survey does not grow with what the tables hold.
+ *       The content of tables is checked by `inspectStore` only: the cost of an open must not grow with what is stored.
  * INT2  What a crash or a power loss leaves is not damage: a torn tail of the last log, an unfinished creation, an unfinished edit
  *       of the MANIFEST as long as all files of the version before it are there.
  * INT3  A survey changes nothing.

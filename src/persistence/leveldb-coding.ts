@@ -32,7 +32,7 @@ export class ByteReader {
   }
 
   /** An unsigned number of `size` bytes, little-endian. Exact up to 2^53 - 1, which sequence numbers never reach. */
-  fixed(size: 4 | 7 | 8): number {
+  fixed(size: 2 | 4 | 8): number {
     let value = 0;
     for (let index = 0, factor = 1; index < size; index += 1, factor *= 256) value += this.byte() * factor;
     return value;

@@ -50,6 +50,8 @@ type Verdict = 'intact' | 'torn' | { readonly message: string };
 class LogReader {
   readonly #bytes: Uint8Array;
   readonly #onRecord: (fragments: Fragments, offset: number) => void;
+  /** Behind the last byte that is not zero, and the sector boundary after it. */
+  readonly #contentEnd: number;
   readonly #zerosFrom: number;
   readonly #faults: LogFault[] = [];
   /** The record whose last part has not come yet. */
@@ -62,6 +64,7 @@ class LogReader {
     this.#onRecord = onRecord;
     let end = bytes.length;
     while (end > 0 && bytes[end - 1] === 0) end -= 1;
+    this.#contentEnd = end;
     this.#zerosFrom = Math.ceil(end / SECTOR_BYTES) * SECTOR_BYTES;
   }
 
@@ -99,7 +102,7 @@ class LogReader {
 
   #judge(offset: number): Verdict {
     const size = this.#bytes.length;
-    if (this.#zerosFrom <= offset || size - offset < HEADER_BYTES) return 'torn';
+    if (this.#contentEnd <= offset || size - offset < HEADER_BYTES) return 'torn';
     const length = this.#lengthAt(offset);
     const end = offset + HEADER_BYTES + length;
     if (this.#isIntact(offset)) return 'intact';

@@ -61,15 +61,15 @@ export async function lockedError(dataDir: string, cause?: unknown): Promise<Off
   return offstageError('store.locked', { folder: dataDir, pid: owner?.pid ?? null }, { cause });
 }
 
+const refuse = (message: string, cause?: unknown): OffstageError =>
+  offstageError('config.invalid', { option: 'dataDir', message }, { cause });
+
 /**
  * Makes sure that the data folder exists; its parent must. Answers its real path, so that one folder has one name.
  * @throws OffstageError `config.invalid`
  */
 export async function prepareDataDir(dataDir: string): Promise<string> {
-  const refuse = (message: string, cause?: unknown): OffstageError =>
-    offstageError('config.invalid', { option: 'dataDir', message }, { cause });
-  if (typeof dataDir !== 'string' || dataDir === '' || dataDir.includes('\0')) throw refuse('it is not the path of a folder');
-  const folder = resolve(dataDir);
+  const folder = folderOf(dataDir);
   try {
     await mkdir(folder, { mode: 0o700 });
   } catch (error) {
@@ -78,6 +78,15 @@ export async function prepareDataDir(dataDir: string): Promise<string> {
     if (code === 'ENOTDIR') throw refuse(`${dirname(folder)} is not a folder`, error);
     if (code !== 'EEXIST') throw refuse(`${folder} cannot be created (${code})`, error);
   }
+  return findDataDir(folder);
+}
+
+/**
+ * The real path of a data folder that exists and can be used.
+ * @throws OffstageError `config.invalid`
+ */
+export async function findDataDir(dataDir: string): Promise<string> {
+  const folder = folderOf(dataDir);
   try {
     const path = await realpath(folder);
     if (!(await stat(path)).isDirectory()) throw refuse(`${folder} is not a folder`);
@@ -85,8 +94,14 @@ export async function prepareDataDir(dataDir: string): Promise<string> {
     return path;
   } catch (error) {
     if (isOffstageError(error)) throw error;
-    throw refuse(`${folder} cannot be read and written (${(error as NodeJS.ErrnoException).code})`, error);
+    const { code } = error as NodeJS.ErrnoException;
+    throw refuse(code === 'ENOENT' ? `${folder} does not exist` : `${folder} cannot be read and written (${code})`, error);
   }
+}
+
+function folderOf(dataDir: string): string {
+  if (typeof dataDir !== 'string' || dataDir === '' || dataDir.includes('\0')) throw refuse('it is not the path of a folder');
+  return resolve(dataDir);
 }
 
 /** One store's hold on a folder within this process. */

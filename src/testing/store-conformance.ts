@@ -175,10 +175,17 @@ const CHECKS: Readonly<Record<string, (store: Store) => Promise<void>>> = {
     await Promise.all(writes);
   },
   'STO1: batches apply in the order of the calls': async (store) => {
+    const count = 2_000;
+    const keyOf = (number: number): string => numbered(Math.floor(number / 4));
     await Promise.all(
-      Array.from({ length: 200 }, (_, number) => store.batch([put('last', String(number))], { sync: number % 7 === 0 })),
+      Array.from({ length: count }, (_, number) =>
+        store.batch([put(keyOf(number), String(number))], { sync: number % 50 === 0 }),
+      ),
     );
-    assert.equal(await store.get('last'), '199');
+    for (const { key, value } of await collect(store.range({}))) {
+      assert.equal(Number(value) % 4, 3, `${key} was left with ${value}`);
+      assert.equal(key, keyOf(Number(value)));
+    }
   },
   'STO3: keys and values are kept byte for byte, and come in the order of their bytes': async (store) => {
     await store.batch(
