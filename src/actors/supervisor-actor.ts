@@ -50,8 +50,8 @@ export function startActorSystem(options: ActorSystemOptions): ActorSystem {
   return {
     supervisor,
     roster,
-    stop() {
-      roster.stop();
+    // The roster has nothing to stop, and XState stops only roots.
+    stop: () => {
       supervisor.stop();
     },
   };

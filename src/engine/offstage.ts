@@ -62,6 +62,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly #queries: Queries;
   readonly #retention: RetentionSweep;
   readonly #onClose = new Set<() => void>();
+  /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
+  readonly #closers: readonly (() => Promise<void> | void)[];
   #closing: Promise<void> | null = null;
 
   /** What the start found of an earlier process, and did with it. */
@@ -73,10 +75,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     executors: ReadonlyMap<string, RegisteredExecutor>,
     recovered: Recovered,
     hooks: readonly CommitHook[] = [],
+    closers: readonly (() => Promise<void> | void)[] = [],
   ) {
     const core = new Core(settings, store, executors, recovered, hooks);
     this.#core = core;
     this.recovery = recovered.report;
+    this.#closers = closers;
     this.#sessions = new Sessions(core);
     this.#canceller = new Canceller(core, () => this.#runner);
     this.#waiting = new Waiting(core, () => this.#admission);
@@ -284,11 +288,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     core.bus.close();
     for (const end of this.#onClose) end();
     core.timers.clear();
-    for (const [kind, executor] of core.executors) {
+    for (const close of [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())]) {
       try {
-        await executor.close?.();
+        await close();
       } catch (error) {
-        core.report(`executor.close_failed.${kind}`, error);
+        core.report('close.failed', error);
       }
     }
     core.system.supervisor.send({ type: 'engine.closed' });

@@ -13,11 +13,13 @@ export interface StartOptions {
   readonly executors: ReadonlyMap<string, RegisteredExecutor>;
   readonly reap: ProcessReaper;
   readonly hooks?: readonly CommitHook[];
+  /** Called at close, before the store goes; may grow while the engine runs. */
+  readonly closers?: readonly (() => Promise<void> | void)[];
 }
 
 /** @throws OffstageError `store.corrupt`, `store.failed` */
 export async function startEngine<Kinds extends Executors>(options: StartOptions): Promise<Offstage<Kinds>> {
-  const { settings, store, executors, reap, hooks = [] } = options;
+  const { settings, store, executors, reap, hooks = [], closers = [] } = options;
   const recovered = await recover(store, settings, reap, hooks);
-  return new Offstage<Kinds>(settings, store, executors, recovered, hooks);
+  return new Offstage<Kinds>(settings, store, executors, recovered, hooks, closers);
 }

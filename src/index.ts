@@ -1,0 +1,83 @@
+/** Offstage: durable background jobs for programs that run AI agents. Everything public, by name. */
+
+export type { EventCallback } from './engine/event-bus.ts';
+export type { EventsOptions } from './engine/event-reader.ts';
+export { type InputOf, Offstage } from './engine/offstage.ts';
+export type { JobsModel, LiveJobRow, PoolModel, ReadModel } from './engine/read-models.ts';
+export type { RecoveryReport } from './engine/recovery.ts';
+export type { PruneResult } from './engine/retention.ts';
+export type { CreateSessionOptions, CreateTaskOptions } from './engine/sessions.ts';
+export { type CommandExecutorOptions, commandExecutor } from './executors/command.ts';
+export type { CommandInput } from './executors/command-input.ts';
+export { type ThreadExecutorOptions, threadExecutor } from './executors/thread.ts';
+export type { Clock, IdSource, StopTimer } from './model/clock.ts';
+export { ERRORS, type ErrorCode, isOffstageError, OffstageError } from './model/errors.ts';
+export type {
+  JobEventBody,
+  JobRecordEvent,
+  OffstageEvent,
+  RecordEvent,
+  ResyncEvent,
+  SessionRecordEvent,
+  TaskRecordEvent,
+  VolatileEvent,
+} from './model/events.ts';
+export {
+  type AnyExecutor,
+  type ExecutionHandle,
+  type Executor,
+  type ExecutorCapabilities,
+  type ExecutorFunction,
+  type Executors,
+  type JobContext,
+  type JobOf,
+  type Outcome,
+  outcome,
+  type WorkloadKind,
+} from './model/executor.ts';
+export type { JsonValue } from './model/json.ts';
+export { LIMITS } from './model/limits.ts';
+export type { EngineOptions, Inspect } from './model/options.ts';
+export {
+  type CancelCode,
+  type ContextMode,
+  type HistoryEntry,
+  type HistoryType,
+  isTerminal,
+  JOB_STATUSES,
+  type JobError,
+  type JobRecord,
+  type JobStatus,
+  type JobView,
+  type ReasonCode,
+  type SessionRow,
+  type SessionState,
+  type TaskRow,
+  type TerminalStatus,
+} from './model/records.ts';
+export type {
+  CancelManyResult,
+  CancelManySelector,
+  CancelOptions,
+  Durability,
+  Health,
+  ListQuery,
+  Log,
+  LogLevel,
+  MissingEntry,
+  PlanOptions,
+  PlanSpec,
+  PoolHealth,
+  Retention,
+  RowQuery,
+  Snapshot,
+  SpawnOptions,
+  StoreHealth,
+  WaitManyEntry,
+  WaitManyOptions,
+  WaitOptions,
+} from './model/requests.ts';
+export { type BuiltInKinds, type OpenOptions, open } from './open.ts';
+export { type LevelStoreOptions, levelStore } from './persistence/level-store.ts';
+export { memoryStore } from './persistence/memory-store.ts';
+export type { RangeOptions, Store, StoreEntry, StoreOperation } from './persistence/store.ts';

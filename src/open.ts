@@ -1,0 +1,114 @@
+/**
+ * `open`: the one place where the rooms are put together.
+ *
+ * OPN1  When open rejects, nothing stays behind: no lock, no socket, no timer.
+ */
+import { join, resolve } from 'node:path';
+import type { RegisteredExecutor } from './engine/core.ts';
+import type { Offstage } from './engine/offstage.ts';
+import type { ProcessReaper } from './engine/recovery.ts';
+import { settingsFrom } from './engine/settings.ts';
+import { startEngine } from './engine/start.ts';
+import { commandExecutor } from './executors/command.ts';
+import type { CommandInput } from './executors/command-input.ts';
+import { resolveExecutor } from './executors/inline.ts';
+import { reapProcess } from './executors/process-reaper.ts';
+import { offstageError } from './model/errors.ts';
+import type { Executor, Executors } from './model/executor.ts';
+import type { EngineOptions } from './model/options.ts';
+import { levelStore } from './persistence/level-store.ts';
+import type { Store } from './persistence/store.ts';
+
+// biome-ignore lint/complexity/noBannedTypes: the empty record is the right default: no kinds but the built-in ones.
+export interface OpenOptions<Kinds extends Executors = {}> extends EngineOptions<Kinds> {
+  /** The folder that holds everything; made if missing. Exactly one process owns it. */
+  readonly dataDir?: string;
+  /** A store of your own instead of a folder, for example `memoryStore()`. The engine closes it. */
+  readonly store?: Store;
+  /** Serve the verbs on `<dataDir>/control.sock`, so that other terminals can talk to this process. Default false. */
+  readonly control?: boolean;
+}
+
+/** Kinds that every engine runs. */
+export interface BuiltInKinds {
+  readonly command: Executor<CommandInput, unknown>;
+  readonly [kind: string]: Executor;
+}
+
+const REAP_DEADLINE_MS = 10_000;
+
+/**
+ * Opens an engine on a data folder, recovers what an earlier process left, and accepts work.
+ * @throws OffstageError `config.invalid`, `store.locked`, `store.corrupt`, `store.failed`
+ * @example
+ * await using offstage = await open({ dataDir: './.offstage', executors: { shout: async (job) => String(job.input).toUpperCase() } });
+ * const job = await offstage.spawn({ kind: 'shout', input: 'hi' });
+ * console.log((await offstage.wait(job.jobId)).resultText);
+ */
+// biome-ignore lint/complexity/noBannedTypes: as above.
+export async function open<const Kinds extends Executors = {}>(
+  options: OpenOptions<Kinds> = {},
+): Promise<Offstage<Kinds & Pick<BuiltInKinds, 'command'>>> {
+  const dataDir = dataDirOf(options);
+  const settings = settingsFrom(options, process.env, dataDir === null ? null : join(dataDir, 'output'));
+  const executors = executorsOf(options, settings.clock);
+  if (options.control === true && dataDir === null) {
+    throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
+  }
+  const store = options.store ?? (await levelStore(dataDir as string));
+  const closers: (() => Promise<void> | void)[] = [];
+  let engine: Offstage<Kinds & Pick<BuiltInKinds, 'command'>>;
+  try {
+    const reap: ProcessReaper = (record) =>
+      reapProcess(record, { clock: settings.clock, killAfterMs: settings.killAfterMs, deadlineMs: REAP_DEADLINE_MS });
+    engine = await startEngine({ settings, store, executors, reap, closers });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  try {
+    if (options.control === true) {
+      const { serveControl } = await import('./doors/control-server.ts');
+      closers.push(await serveControl(engine, dataDir as string));
+    }
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+  if (options.handleSignals === true) closers.push(closeOnSignals(engine));
+  return engine;
+}
+
+function dataDirOf(options: OpenOptions<Executors>): string | null {
+  const { dataDir, store } = options;
+  if (dataDir !== undefined && store !== undefined) {
+    throw offstageError('config.invalid', { option: 'store', message: 'give either a store or a dataDir, not both' });
+  }
+  if (dataDir === undefined && store === undefined) {
+    throw offstageError('config.invalid', { option: 'dataDir', message: 'give a folder, or a store such as memoryStore()' });
+  }
+  if (dataDir === undefined) return null;
+  if (typeof dataDir !== 'string' || dataDir === '' || dataDir.includes('\0')) {
+    throw offstageError('config.invalid', { option: 'dataDir', message: 'it must be a path' });
+  }
+  return resolve(dataDir);
+}
+
+function executorsOf(
+  options: OpenOptions<Executors>,
+  clock: Parameters<typeof commandExecutor>[0]['clock'],
+): ReadonlyMap<string, RegisteredExecutor> {
+  const kinds: Executors = { command: commandExecutor({ clock }), ...options.executors };
+  return new Map(Object.entries(kinds).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
+}
+
+/** Closes on the first SIGINT or SIGTERM; the host's own handlers and exit code stay the host's. */
+function closeOnSignals(engine: AsyncDisposable & { close(): Promise<void> }): () => void {
+  const onSignal = (): void => void engine.close();
+  process.once('SIGINT', onSignal);
+  process.once('SIGTERM', onSignal);
+  return () => {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  };
+}

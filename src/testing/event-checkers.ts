@@ -1,0 +1,69 @@
+/**
+ * Checkers for the job events of a running engine: what must hold whatever happens (G1, G2, G7, G9).
+ *
+ * CHK1  A checker throws at the first event that breaks its rule, and names the event.
+ */
+import type { JobRecordEvent, OffstageEvent } from '../model/events.ts';
+import { isTerminal, type JobStatus } from '../model/records.ts';
+
+export type EventChecker = (event: OffstageEvent) => void;
+
+const RANK: Readonly<Record<JobStatus, number>> = { pending: 0, queued: 1, running: 2, completed: 3, cancelled: 3, errored: 3 };
+
+const isJobEvent = (event: OffstageEvent): event is JobRecordEvent => event.type === 'job.created' || event.type === 'job.status';
+
+const fail = (rule: string, event: OffstageEvent): never => {
+  throw new Error(`${rule}: ${JSON.stringify(event)}`);
+};
+
+/** G1: one end per job, and nothing after it. G2: forward only. G6: the session never changes. */
+export function lifecycleChecker(): EventChecker {
+  const last = new Map<string, JobRecordEvent>();
+  return (event) => {
+    if (!isJobEvent(event)) return;
+    const before = last.get(event.jobId);
+    last.set(event.jobId, event);
+    if (before === undefined) return;
+    if (isTerminal(before.status)) fail('G1 an event after the end', event);
+    if (RANK[event.status] < RANK[before.status]) fail('G2 backwards', event);
+    if (before.sessionId !== event.sessionId) fail('G6 another session', event);
+    if (event.revision < before.revision) fail('an older revision', event);
+  };
+}
+
+/** G9: record events are numbered without a gap, volatile ones carry the number they follow. */
+export function sequenceChecker(after: number): EventChecker {
+  let seq = after;
+  return (event) => {
+    if (event.type === 'resync') {
+      seq = event.seq;
+      return;
+    }
+    if (event.type === 'job.progress' || event.type === 'job.output') {
+      if (event.seq !== seq) fail('G9 a volatile event with another number', event);
+      return;
+    }
+    if (event.seq !== seq + 1) fail(`G9 a gap after ${seq}`, event);
+    seq = event.seq;
+  };
+}
+
+/** All of these checkers, and the first violation kept for the end of a test: observers are fenced, so a throw alone would go unseen. */
+export function eventChecks(after = 0): { readonly observe: EventChecker; readonly assertSound: () => void } {
+  const checkers = [lifecycleChecker(), sequenceChecker(after)];
+  let first: unknown = null;
+  return {
+    observe(event) {
+      for (const check of checkers) {
+        try {
+          check(event);
+        } catch (error) {
+          first ??= error;
+        }
+      }
+    },
+    assertSound() {
+      if (first !== null) throw first;
+    },
+  };
+}

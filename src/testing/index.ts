@@ -1,0 +1,10 @@
+/** What the tests of Offstage and of its hosts stand on (`offstage/testing`). */
+
+export {
+  type ControlledExecutor,
+  type ControlledExecutorOptions,
+  type ControlledRun,
+  controlledExecutor,
+} from './controlled-executor.ts';
+export { type EventChecker, eventChecks, lifecycleChecker, sequenceChecker } from './event-checkers.ts';
+export { type VirtualClock, virtualClock } from './virtual-clock.ts';
