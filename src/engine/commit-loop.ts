@@ -269,8 +269,12 @@ export class CommitLoop {
     }
     host.committed(changes, this.#seq);
     if (host.hasObservers()) {
-      for (const [offset, event] of batch.events.entries())
-        host.publish({ ...event, seq: firstSeq + offset, epoch: host.epoch } as OffstageEvent);
+      // Numbered in place: a batch's events belong to nobody else, and a copy of each would cost a tenth of the reveal.
+      const numbering = { seq: firstSeq, epoch: host.epoch };
+      for (const event of batch.events) {
+        host.publish(Object.assign(event, numbering) as OffstageEvent);
+        numbering.seq += 1;
+      }
     }
     for (const transaction of batch.transactions) {
       const isRevealedEarly = transaction.hasActed === true;

@@ -188,14 +188,14 @@ export class Core {
   #ended(change: Change, durable: boolean): void {
     const { job } = change;
     if (durable) {
-      this.waiters.settleAll(job, job.actedEnd ?? job.view());
+      this.waiters.settleAll(job);
       this.lineage.end(job.base.jobId);
       this.forget(job);
       return;
     }
     const view: JobView = { ...viewOf(job, change.after, job.revision + 1), durable: false };
     job.actedEnd ??= view;
-    this.waiters.settleAll(job, job.actedEnd);
+    this.waiters.settleAll(job);
   }
 
   /** Forgets a job whose end is stored and whose body has settled. */

@@ -55,10 +55,9 @@ export class LiveJob {
 export function viewOf(job: LiveJob, snapshot: JobSnapshot, revision: number): JobView {
   const execution = job.execution;
   const isRunning = snapshot.state === 'active' || snapshot.state === 'ending';
-  return {
-    ...toRecord(job.base, snapshot, revision),
+  return Object.assign(toRecord(job.base, snapshot, revision), {
     bodyLive: execution?.isBodyLive ?? false,
     progress: execution?.progress ?? null,
     partialText: isRunning ? (execution?.partialText() ?? null) : null,
-  };
+  });
 }

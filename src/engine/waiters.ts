@@ -68,10 +68,11 @@ export class Waiters {
   }
 
   /** The job has ended: everybody waiting for it gets the same record. */
-  settleAll(job: LiveJob, view: JobView): void {
+  settleAll(job: LiveJob): void {
     const waiters = job.waiters;
     if (waiters === null) return;
     job.waiters = null;
+    const view = job.actedEnd ?? job.view();
     for (const waiter of waiters) waiter.settle(view);
   }
 }

@@ -15,7 +15,8 @@ const SEGMENT_VERSION = 1;
 const JOB_TYPES = ['job.created', 'job.status'] as const;
 
 type UnnumberedJobEvent = Omit<JobRecordEvent, 'seq' | 'epoch'>;
-const isJobEvent = (event: UnnumberedEvent): event is UnnumberedJobEvent => event.type === 'job.created' || event.type === 'job.status';
+const isJobEvent = (event: UnnumberedEvent): event is UnnumberedJobEvent =>
+  event.type === 'job.created' || event.type === 'job.status';
 
 /** Job events are most of the log: as tuples they take a third of the room and of the time. */
 function encodeEvent(event: UnnumberedEvent): unknown {
@@ -74,7 +75,11 @@ function decodeSegment(key: string, value: string, epoch: string): Segment {
   try {
     stored = JSON.parse(value);
   } catch (cause) {
-    throw offstageError('store.corrupt', { folder: 'the event log', message: `the segment at ${firstSeq} is not readable` }, { cause });
+    throw offstageError(
+      'store.corrupt',
+      { folder: 'the event log', message: `the segment at ${firstSeq} is not readable` },
+      { cause },
+    );
   }
   if (!Array.isArray(stored) || stored[0] !== SEGMENT_VERSION) {
     throw offstageError('store.corrupt', { folder: 'the event log', message: `the segment at ${firstSeq} has an unknown form` });

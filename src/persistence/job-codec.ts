@@ -127,12 +127,15 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
   let row = stored;
   for (let version = row[0]; version !== JOB_ROW_VERSION; version = row[0]) {
     const upgrade = upgrades[version as number];
-    if (upgrade === undefined) throw corrupt(`a job row has version ${String(version)}, and this release knows up to ${JOB_ROW_VERSION}`);
+    if (upgrade === undefined)
+      throw corrupt(`a job row has version ${String(version)}, and this release knows up to ${JOB_ROW_VERSION}`);
     row = upgrade(row);
   }
   const isLarge = row[21] === 1;
   if (isLarge && largePart === undefined) throw corrupt(`the input of job ${String(row[2])} is missing`);
-  const [description, input] = isLarge ? (parseRow(largePart as string) as [string, JsonValue]) : [row[5] as string, row[7] as JsonValue];
+  const [description, input] = isLarge
+    ? (parseRow(largePart as string) as [string, JsonValue])
+    : [row[5] as string, row[7] as JsonValue];
   const state = STATES[row[23] as number];
   if (state === undefined) throw corrupt(`a job row has the state ${String(row[23])}`);
   return {
@@ -276,7 +279,10 @@ export function historyOf(base: JobBase, snapshot: JobSnapshot): readonly Histor
     });
   }
   entries.push(...snapshot.notes);
-  const rank = (entry: HistoryEntry): number => (entry.type === 'transition' && entry.to === statusOfState(snapshot.state) && isFinished(snapshot.state) ? 5 : RANK[entry.type]);
+  const rank = (entry: HistoryEntry): number =>
+    entry.type === 'transition' && entry.to === statusOfState(snapshot.state) && isFinished(snapshot.state)
+      ? 5
+      : RANK[entry.type];
   return entries
     .map((entry, index) => ({ entry, index }))
     .sort((a, b) => a.entry.at - b.entry.at || rank(a.entry) - rank(b.entry) || a.index - b.index)

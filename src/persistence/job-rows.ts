@@ -145,7 +145,11 @@ export class JobRows {
     let size = Math.min(PAGE, Math.max(query.limit, 16));
     if (query.sessionId === undefined) {
       let page: StoredRow[] = [];
-      for await (const { key, value } of this.#store.range({ gte: RANGES.finished.gte, lt: KEYS.finished(query.before), reverse: true })) {
+      for await (const { key, value } of this.#store.range({
+        gte: RANGES.finished.gte,
+        lt: KEYS.finished(query.before),
+        reverse: true,
+      })) {
         page.push({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) });
         if (page.length < size) continue;
         yield page;
@@ -157,7 +161,11 @@ export class JobRows {
     }
     const prefix = RANGES.sessionJobs(query.sessionId);
     let ordinals: number[] = [];
-    for await (const { key } of this.#store.range({ gte: prefix.gte, lt: KEYS.sessionJob(query.sessionId, query.before), reverse: true })) {
+    for await (const { key } of this.#store.range({
+      gte: prefix.gte,
+      lt: KEYS.sessionJob(query.sessionId, query.before),
+      reverse: true,
+    })) {
       ordinals.push(decodeOrdinal(key.slice(prefix.gte.length)));
       if (ordinals.length < size) continue;
       yield await this.#rowsOf(ordinals);
