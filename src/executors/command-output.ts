@@ -1,0 +1,150 @@
+/**
+ * Reads what a command writes: exact UTF-8 per stream, both interleaved in order of arrival, bounded memory.
+ *
+ * OUT1  A character split across chunks is decoded whole; each stream has its own decoder.
+ * OUT2  Readers hold back while the spill file cannot follow; so memory is bounded, and the command waits.
+ * OUT3  Everything the command wrote before it ended is read, also when it ends at once; what others write to its pipes later is
+ *       not waited for: "done" means that the command is done.
+ */
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
+import type { Clock } from '../model/clock.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { SpillFile } from './spill-file.ts';
+import { TailText } from './tail-text.ts';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+/** More than any pipe holds: beyond it, what is read after the end was written by somebody else. */
+const PIPE_BYTES = 4 * MIB;
+/** Turns of the event loop without data, after which the pipes are empty. */
+const QUIET_TURNS = 2;
+/** A disk that does not take the rest within this time does not get it. */
+const FLUSH_MS = 5_000;
+const HELD_BACK_PAUSE_MS = 5;
+const ERROR_TAIL_BYTES = 4 * KIB;
+const LAST_LINE_CHARACTERS = 200;
+
+export interface CommandOutputOptions {
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly clock: Clock;
+  /** Gets both streams interleaved. Must not throw. */
+  readonly onText: (text: string) => void;
+  /** Made with a callback for "ready again"; null: nothing is spilled. */
+  readonly openSpill: ((onReady: () => void) => SpillFile) | null;
+}
+
+export class CommandOutput {
+  readonly #clock: Clock;
+  readonly #streams: readonly Readable[];
+  readonly #stdout = new TailText(LIMITS.resultTextBytes);
+  readonly #stderr = new TailText(ERROR_TAIL_BYTES);
+  readonly #spill: SpillFile | null;
+  readonly #onText: (text: string) => void;
+  readonly #flushes: (() => void)[] = [];
+  #openStreams = 2;
+  #isHeldBack = false;
+  /** Grows with every chunk. */
+  #readBytes = 0;
+
+  constructor(options: CommandOutputOptions) {
+    this.#clock = options.clock;
+    this.#onText = options.onText;
+    this.#streams = [options.stdout, options.stderr];
+    this.#spill = options.openSpill?.(() => this.#release()) ?? null;
+    this.#read(options.stdout, this.#stdout);
+    this.#read(options.stderr, this.#stderr);
+  }
+
+  /** What stdout holds so far, at most `LIMITS.resultTextBytes`. */
+  get stdoutText(): string {
+    return this.#stdout.text();
+  }
+
+  /** The last line of stderr that says anything, clipped; null when there is none. */
+  get lastErrorLine(): string | null {
+    const lines = stripVTControlCharacters(this.#stderr.text()).split('\n');
+    const line = lines.map((candidate) => candidate.replace(/\p{Cc}/gu, ' ').trim()).findLast((candidate) => candidate !== '');
+    if (line === undefined) return null;
+    const characters = [...line];
+    return characters.length <= LAST_LINE_CHARACTERS ? line : `${characters.slice(0, LAST_LINE_CHARACTERS - 1).join('')}…`;
+  }
+
+  /** The spill file, if there is one. */
+  get spillPath(): string | null {
+    return this.#spill?.path ?? null;
+  }
+
+  /** Whether somebody still holds a pipe of the command. */
+  get isOpen(): boolean {
+    return this.#openStreams > 0;
+  }
+
+  /** Call when the command has ended: reads what is left in the pipes. Takes a few turns of the event loop. */
+  async drain(): Promise<void> {
+    const before = this.#readBytes;
+    const begun = this.#clock.monotonic();
+    let last = before;
+    let quietTurns = 0;
+    while (this.isOpen && quietTurns < QUIET_TURNS && this.#readBytes - before < PIPE_BYTES) {
+      if (!this.#isHeldBack) await new Promise<void>((resolve) => this.#clock.nextTurn(resolve));
+      else if (this.#clock.monotonic() - begun >= FLUSH_MS) break;
+      else await new Promise<void>((resolve) => this.#clock.schedule(HELD_BACK_PAUSE_MS, resolve));
+      quietTurns = this.#readBytes === last && !this.#isHeldBack ? quietTurns + 1 : 0;
+      last = this.#readBytes;
+    }
+  }
+
+  /** Lets go of the pipes and completes the file. Nothing is read after it. */
+  async close(): Promise<void> {
+    for (const stream of this.#streams) stream.destroy();
+    for (const flush of this.#flushes) flush();
+    if (this.#spill === null) return;
+    let stop = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      stop = this.#clock.schedule(FLUSH_MS, resolve);
+    });
+    await Promise.race([this.#spill.close(), late]);
+    stop();
+  }
+
+  #read(stream: Readable, tail: TailText): void {
+    const decoder = new StringDecoder('utf8');
+    let isFlushed = false;
+    const take = (text: string): void => {
+      if (text === '') return;
+      tail.append(text);
+      this.#onText(text);
+      if (this.#spill?.write(text) === false) this.#holdBack();
+    };
+    const flush = (): void => {
+      if (isFlushed) return;
+      isFlushed = true;
+      take(decoder.end());
+    };
+    this.#flushes.push(flush);
+    stream.on('data', (chunk: Buffer) => {
+      this.#readBytes += chunk.length;
+      if (!isFlushed) take(decoder.write(chunk));
+    });
+    stream.on('end', flush);
+    // A broken pipe has no more to say; the end of the command decides about the job.
+    stream.on('error', () => {});
+    stream.once('close', () => {
+      this.#openStreams -= 1;
+    });
+  }
+
+  #holdBack(): void {
+    this.#isHeldBack = true;
+    for (const stream of this.#streams) stream.pause();
+  }
+
+  #release(): void {
+    if (!this.#isHeldBack) return;
+    this.#isHeldBack = false;
+    for (const stream of this.#streams) stream.resume();
+  }
+}

@@ -1,0 +1,73 @@
+/** Helpers for tests with real processes. Nothing is ended here but by the pid of what a test itself started. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/actors/clock.ts';
+import { commandExecutor } from '../../src/executors/command.ts';
+import type { CommandInput } from '../../src/executors/command-input.ts';
+import { readProcessTable } from '../../src/executors/process-tree.ts';
+import type { Outcome } from '../../src/model/executor.ts';
+import { type FakeContext, fakeContext, fakeJob } from './fake-context.ts';
+
+export interface Started extends FakeContext {
+  readonly done: Promise<Outcome>;
+  /** The error that `run` rejected with; fails when it did not. */
+  readonly failure: Promise<Error & { code?: string; details?: Record<string, unknown> }>;
+}
+
+export interface StartOptions {
+  readonly graceMs?: number | null;
+  readonly killAfterMs?: number;
+  readonly spillDirectory?: string;
+  readonly allow?: readonly string[];
+}
+
+/** Runs a command through the executor with a context made by hand. */
+export function start(input: CommandInput, options: StartOptions = {}): Started {
+  const fake = fakeContext(options);
+  const executor = commandExecutor({
+    clock: systemClock,
+    spillDirectory: options.spillDirectory ?? null,
+    environment: { allow: options.allow ?? [] },
+  });
+  const done = Promise.resolve(executor.run(fakeJob(input), fake.context));
+  const failure = done.then(
+    (outcome) => {
+      throw new Error(`expected a failure, got ${JSON.stringify(outcome)}`);
+    },
+    (error: unknown) => error as Error & { code?: string; details?: Record<string, unknown> },
+  );
+  failure.catch(() => {});
+  return { ...fake, done, failure };
+}
+
+export const sh = (script: string, ...args: string[]): CommandInput => ({ command: 'sh', args: ['-c', script, 'sh', ...args] });
+export const node = (script: string): CommandInput => ({ command: process.execPath, args: ['-e', script] });
+
+/** Living processes that carry the token of an execution. */
+export async function tokenHolders(executionId: string): Promise<number[]> {
+  const table = await readProcessTable();
+  return [...table.rows.values()]
+    .filter((row) => !row.isDead)
+    .filter((row) => {
+      const token = table.tokenOf(row.pid);
+      return token.is === 'token' && token.value === executionId;
+    })
+    .map((row) => row.pid);
+}
+
+/** Living members of a process group. */
+export async function groupMembers(pgid: number): Promise<number[]> {
+  const rows = [...(await readProcessTable()).rows.values()];
+  return rows.filter((row) => row.pgid === pgid && !row.isDead).map((row) => row.pid);
+}
+
+export async function isLiving(pid: number): Promise<boolean> {
+  const row = (await readProcessTable()).rows.get(pid);
+  return row !== undefined && !row.isDead;
+}
+
+export async function temporaryFolder(): Promise<{ readonly path: string; [Symbol.asyncDispose](): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'offstage-executors-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
