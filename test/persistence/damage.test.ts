@@ -115,6 +115,21 @@ describe('a flipped byte in the log: refused, then repaired without the rows of 
     expect(await rowsIn(copy)).toEqual(without(ALL, BATCHES[1], BATCHES[6]));
   });
 
+  it('in a header, so that the record seems cut by the end of the file, although others stand behind it', async () => {
+    const copy = await copyOf(inLog, { unsealed: true });
+    const path = await fileOf(copy, LOG);
+    const bytes = await readFile(path);
+    const start = (await batchOffsets(path))[9] as number;
+    const blockEnd = Math.ceil((start + 1) / 32_768) * 32_768;
+    expect(blockEnd).toBeGreaterThan(bytes.length);
+    bytes.writeUInt32LE(0x12345678, start);
+    bytes.writeUInt16LE(blockEnd - start - 7, start + 4);
+    await writeFile(path, bytes);
+    expect(await outcomeOf(copy)).toBe('corrupt');
+    expect((await repairStore(copy)).lost.batches).toBe(1);
+    expect(await rowsIn(copy)).toEqual(without(ALL, BATCHES[9]));
+  });
+
   it('a whole batch cut out leaves a hole in the numbering', async () => {
     const copy = await copyOf(inLog, { unsealed: true });
     const path = await fileOf(copy, LOG);

@@ -45,6 +45,16 @@ const tasks = {
     lines.close();
   },
 
+  /** Writes numbered batches for ever, large enough that logs and tables change all the time. */
+  async churn(store) {
+    const last = await store.get('last');
+    for (let number = Number(last ?? 0) + 1; ; number += 1) {
+      const rows = Array.from({ length: 20 }, (_, row) => put(`row/${(number * 7 + row) % 500}`, `${number} `.repeat(2_000)));
+      await store.batch([put('last', String(number)), ...rows, put('twin', String(number))], { sync: number % 5 === 0 });
+      say({ number });
+    }
+  },
+
   /** B43: writes until the disk takes no more, tries on, and again when there is room. */
   async fill(store) {
     const acknowledged = [];

@@ -9,6 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { isOffstageError, type OffstageError } from '../../src/model/errors.ts';
 import { levelStore } from '../../src/persistence/level-store.ts';
 import { readOwner, thisOwner, writeOwner } from '../../src/persistence/ownership.ts';
+import { inspectStore } from '../../src/persistence/repair.ts';
 import { fileOf, flip, newFolder, readAll, rowsIn } from './store-lab.ts';
 
 const HOST = join(dirname(fileURLToPath(import.meta.url)), 'host.mjs');
@@ -196,6 +197,23 @@ describe('OWN3: the data folder', () => {
     await rm(join(folder, 'store'));
     await (await levelStore(folder)).close();
   });
+});
+
+it('B40: an owner killed in the middle of writing, again and again, is never taken for damage and loses nothing acknowledged', async () => {
+  const folder = await newFolder();
+  for (const kills of [1, 40, 90, 15, 60, 5]) {
+    const owner = host('churn', folder);
+    let acknowledged = 0;
+    for (let lines = 0; lines < kills; lines += 1) acknowledged = (await owner.next()).number as number;
+    owner.process.kill('SIGKILL');
+    await owner.ended();
+    const store = await levelStore(folder);
+    const rows = await readAll(store);
+    await store.close();
+    expect(Number(rows.last)).toBeGreaterThanOrEqual(acknowledged);
+    expect(rows.twin).toBe(rows.last);
+    expect((await inspectStore(folder)).damage).toEqual([]);
+  }
 });
 
 it('B41: a process that closes in the middle of everything ends by itself, with 0, and keeps what it acknowledged', async () => {
