@@ -1,7 +1,7 @@
 /**
  * The only source of time in Offstage. Hosts may pass their own; tests pass `virtualClock()` of offstage/testing.
  *
- * CLK1  `monotonic` never goes back and does not follow the wall clock; all deadlines run on it.
+ * CKP1  `monotonic` never goes back and does not follow the wall clock; all deadlines run on it.
  */
 
 /** Stops a timer; safe to call twice and after it fired. */
