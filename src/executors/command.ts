@@ -24,11 +24,10 @@ import { checkAllowList, childEnvironment } from './environment.ts';
 import type { ReadTable } from './process-table.ts';
 import {
   bootId,
-  type FoundTree,
+  describeTree,
   findSession,
   findTree,
   isGroupInUse,
-  nameProcesses,
   processStartTime,
   sharedTableReader,
   signalGroup,
@@ -204,7 +203,7 @@ async function endLeftovers(running: Running, context: JobContext, host: Host, o
     deadlineMs: LEFTOVER_DEADLINE_MS,
   });
   if (isGone) execution.gone();
-  else execution.survivors(describeSurvivors(last));
+  else execution.survivors(describeTree(last));
 }
 
 /** CMD4. */
@@ -213,8 +212,10 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
   const { child, pid } = running;
   const root = { ...running, executionId: execution.executionId };
   const memory = treeMemory();
-  const abortedAt = host.clock.monotonic();
-  const isGraceOver = (): boolean => execution.graceMs !== null && host.clock.monotonic() - abortedAt >= execution.graceMs;
+  // Read now and looked at again later: a shutdown shortens the grace, and at its end there is none left.
+  const graceMs = execution.graceMs ?? Number.POSITIVE_INFINITY;
+  const graceOverAt = host.clock.monotonic() + graceMs;
+  const isGraceOver = (): boolean => execution.graceMs === 0 || host.clock.monotonic() >= graceOverAt;
   const reportPartial = (): void => quietly(() => context.partial(output.stdoutText));
   reportPartial();
   await endTree({
@@ -227,12 +228,12 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
         if (child.exitCode === null && child.signalCode === null) signalGroup(running, name);
       },
     },
-    killAfterMs: Math.min(execution.killAfterMs, (execution.graceMs ?? Number.POSITIVE_INFINITY) / 2),
+    killAfterMs: Math.min(execution.killAfterMs, graceMs / 2),
     deadlineMs: null,
     isInBackground: isGraceOver,
     onRound(found) {
       reportPartial();
-      execution.survivors(describeSurvivors(found));
+      execution.survivors(describeTree(found));
       if (!isGraceOver()) return;
       // The job has ended without it: an unkillable child must not keep the process from exiting.
       child.unref();
@@ -240,13 +241,6 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
     },
   });
   execution.gone();
-}
-
-function describeSurvivors(found: FoundTree | null): string {
-  if (found === null || !found.isReadable) return 'processes that could not be looked for';
-  const parts = [nameProcesses(found.members)];
-  if (found.unknown.length > 0) parts.push(`${nameProcesses(found.unknown)}, which could not be looked into`);
-  return parts.filter((part) => part !== '').join('; ');
 }
 
 /** Turns the end of the command into the end of the job; when both were asked to end, the chart overrules this (CMD5). */

@@ -25,6 +25,8 @@ export interface EndTreeOptions {
   readonly killAfterMs: number;
   /** Milliseconds from now after which it gives up; null: never. */
   readonly deadlineMs: number | null;
+  /** Milliseconds from now after which it gives up on what cannot be looked into, if nothing else is left. Default: `deadlineMs`. */
+  readonly unknownDeadlineMs?: number;
   /** True once nobody waits for the end any more: it goes on looking, seldom, without keeping the process alive. */
   readonly isInBackground?: () => boolean;
   /** Told after each reading that found something. Must not throw. */
@@ -70,14 +72,15 @@ export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
       if (signalProcess(row, isKilling ? 'SIGKILL' : 'SIGTERM')) signalled.add(row.pid);
     }
     options.onRound?.(found);
-    if (options.deadlineMs !== null && elapsedMs >= options.deadlineMs) return { isGone: false, signalled: [...signalled], last };
+    const deadlineMs = found.members.length === 0 ? (options.unknownDeadlineMs ?? options.deadlineMs) : options.deadlineMs;
+    if (deadlineMs !== null && elapsedMs >= deadlineMs) return { isGone: false, signalled: [...signalled], last };
     // New ones while killing: something keeps being born, so do not give it time.
     pauseMs = isKilling && fresh.length > 0 ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     if (options.isInBackground?.() === true) {
       await pause(clock, BACKGROUND_PAUSE_MS, true);
       continue;
     }
-    const stops = [isKilling ? null : options.killAfterMs, options.deadlineMs].filter((stop) => stop !== null);
+    const stops = [isKilling ? null : options.killAfterMs, deadlineMs].filter((stop) => stop !== null);
     await pause(clock, Math.min(pauseMs, ...stops.map((stop) => Math.max(stop - elapsedMs, 0))));
   }
 }

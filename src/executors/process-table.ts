@@ -182,18 +182,24 @@ export async function readProcessTable(): Promise<ProcessTable> {
 
 export type ReadTable = () => Promise<ProcessTable>;
 
-/** A reader that serves all who ask within one turn of the event loop with one reading, begun after they asked. */
-export function sharedTableReader(clock: Clock, read: ReadTable = readProcessTable): ReadTable {
+const readers = new WeakMap<Clock, ReadTable>();
+
+/** A reader that serves all who ask within one turn of the event loop with one reading, begun after they asked. One per clock. */
+export function sharedTableReader(clock: Clock): ReadTable {
+  const known = readers.get(clock);
+  if (known !== undefined) return known;
   let next: Promise<ProcessTable> | null = null;
-  return () => {
+  const read: ReadTable = () => {
     next ??= new Promise((resolve) => {
       clock.nextTurn(() => {
         next = null;
-        resolve(read());
+        resolve(readProcessTable());
       });
     });
     return next;
   };
+  readers.set(clock, read);
+  return read;
 }
 
 /**

@@ -169,3 +169,11 @@ export function nameProcesses(rows: readonly ProcessRow[]): string {
   const names = rows.slice(0, 10).map((row) => `process ${row.pid} (${row.name})`);
   return rows.length > 10 ? `${names.join(', ')} and ${rows.length - 10} more` : names.join(', ');
 }
+
+/** What is left of a tree, for people: names what lives, and what could not be looked into. */
+export function describeTree(found: FoundTree | null): string {
+  if (found === null || !found.isReadable) return 'processes that could not be looked for';
+  const parts = [nameProcesses(found.members)];
+  if (found.unknown.length > 0) parts.push(`${nameProcesses(found.unknown)}, which cannot be judged from here`);
+  return parts.filter((part) => part !== '').join('; ');
+}
