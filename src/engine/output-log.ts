@@ -1,9 +1,9 @@
 /**
  * What a body prints: the end of it in memory, the whole of it, up to a cap, in a file (spec 17).
  *
- * OUT1  Memory per job is bounded, whatever is printed.
- * OUT2  The file holds the output from its beginning; what does not fit is counted and said, never lost in silence.
- * OUT3  No id reaches a path unescaped.
+ * OLG1  Memory per job is bounded, whatever is printed.
+ * OLG2  The file holds the output from its beginning; what does not fit is counted and said, never lost in silence.
+ * OLG3  No id reaches a path unescaped.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

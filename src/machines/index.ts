@@ -4,3 +4,4 @@ export type { BodyResult, EndingCause, JobChartContext, JobEvent } from './job.t
 export { jobMachine } from './job.ts';
 export type { SupervisorContext, SupervisorEvent } from './supervisor.ts';
 export { supervisorMachine } from './supervisor.ts';
+export { toMermaid } from './to-mermaid.ts';

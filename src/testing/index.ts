@@ -6,5 +6,7 @@ export {
   type ControlledRun,
   controlledExecutor,
 } from './controlled-executor.ts';
+export { type ControlledStore, controlledStore } from './controlled-store.ts';
 export { type EventChecker, eventChecks, lifecycleChecker, sequenceChecker } from './event-checkers.ts';
+export { type StoreConformanceOptions, type StoreManifest, type StoreUnderTest, storeConformance } from './store-conformance.ts';
 export { type VirtualClock, virtualClock } from './virtual-clock.ts';

@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+describe('the packed package, installed into an empty project', () => {
+  let folder = '';
+  let tarball = '';
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'offstage-package-'));
+    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: ROOT });
+    const parsed = JSON.parse(stdout) as readonly { filename: string }[] | Record<string, { filename: string }>;
+    const [packed] = Array.isArray(parsed) ? parsed : Object.values(parsed);
+    tarball = join(folder, (packed as { filename: string }).filename);
+    writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
+    await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd: folder });
+  }, 180_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('runs a job and a command, and its command line works', async () => {
+    writeFileSync(
+      join(folder, 'host.js'),
+      `import { open } from 'offstage';
+       const offstage = await open({ dataDir: './data', executors: { shout: async (job) => String(job.input).toUpperCase() } });
+       const job = await offstage.spawn({ kind: 'shout', input: 'hi' });
+       const command = await offstage.spawn({ kind: 'command', input: { command: 'echo', args: ['from a command'] } });
+       console.log((await offstage.wait(job.jobId)).resultText, (await offstage.wait(command.jobId)).resultText.trim());
+       await offstage.close();`,
+    );
+    expect((await run(process.execPath, ['host.js'], { cwd: folder })).stdout).toBe('HI from a command\n');
+    const { stdout } = await run('npx', ['offstage', 'jobs', 'list', '--json', '--data-dir', 'data'], { cwd: folder });
+    expect((JSON.parse(stdout) as unknown[]).length).toBe(2);
+  });
+
+  it('has types that a strict project accepts, and they flow from the executors', async () => {
+    writeFileSync(
+      join(folder, 'host.ts'),
+      `import { open, outcome, type JobView } from 'offstage';
+       import { jobMachine } from 'offstage/machines';
+       import { virtualClock } from 'offstage/testing';
+       const offstage = await open({
+         dataDir: 'x', clock: virtualClock(),
+         executors: { add: async (job: { input: { a: number; b: number } }) => outcome({ value: job.input.a + job.input.b }) },
+       });
+       const job: JobView = await offstage.spawn({ kind: 'add', input: { a: 1, b: 2 } });
+       await offstage.spawn({ kind: 'command', input: { command: 'ls' } });
+       // @ts-expect-error b is missing
+       await offstage.spawn({ kind: 'add', input: { a: 1 } });
+       // @ts-expect-error no such kind
+       await offstage.spawn({ kind: 'subtract' });
+       export { job, jobMachine };`,
+    );
+    const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', '', 'host.ts'];
+    const { stdout } = await run(process.execPath, [compiler, ...options], { cwd: folder }).catch(
+      (error: { stdout: string }) => error,
+    );
+    expect(stdout).toBe('');
+  });
+
+  it('importing it loads neither worker pools nor the command line', async () => {
+    const script = `import 'offstage'; import { createRequire } from 'node:module';
+      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /piscina|commander/.test(path));
+      console.log(JSON.stringify(loaded));`;
+    expect((await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })).stdout).toBe('[]\n');
+  });
+
+  it('publint and attw find nothing', async () => {
+    const publint = await run(process.execPath, [join(ROOT, 'node_modules/publint/src/cli.js'), tarball, '--strict'], {
+      cwd: folder,
+    });
+    expect(publint.stdout).toContain('All good!');
+    const attw = await run(
+      process.execPath,
+      [join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only'],
+      {
+        cwd: folder,
+      },
+    );
+    expect(attw.stdout).toContain('No problems found');
+  });
+});
