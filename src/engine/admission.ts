@@ -176,8 +176,8 @@ export class Admission {
     let parent: ParentFacts | null = null;
     if (content.parentJobId !== null) {
       const job = this.#core.jobs.get(content.parentJobId);
-      if (job === undefined) return null;
-      parent = { jobId: job.base.jobId, depth: job.base.depth };
+      if (job === undefined || job.isDecidedEnd) return null;
+      parent = this.#heldLive(job);
     }
     return { content, session, caller, parent, existing: null };
   }
@@ -185,37 +185,57 @@ export class Admission {
   async #prepare(given: SpawnContent): Promise<Prepared> {
     const content = given.pendingInput === null ? given : { ...given, ...(await given.pendingInput), pendingInput: null };
     const { sessions } = this.#host;
-    const [session, caller, parent, existing] = await Promise.all([
+    const [session, caller, existing] = await Promise.all([
       sessions.resolve(content.sessionId),
       content.callerSessionId === null ? null : sessions.resolve(content.callerSessionId),
-      content.parentJobId === null ? null : this.#findParent(content.parentJobId),
       content.jobId === null ? null : this.#core.rows.find(content.jobId),
     ]);
+    // Last, because what it holds is given back only by `#admit`.
+    const parent = content.parentJobId === null ? null : await this.#findParent(content.parentJobId);
     return { content, session, caller, parent, existing };
   }
 
   /** The parent and, where it has ended, the chain above it, so that a cascade from any living ancestor finds the child. */
   async #findParent(jobId: string): Promise<ParentFacts> {
+    const { jobs, rows, lineage } = this.#core;
     let facts: ParentFacts | null = null;
-    let id: string | null = jobId;
-    for (let level = 0; id !== null && level <= LIMITS.treeDepth; level++) {
-      const live: LiveJob | undefined = this.#core.jobs.get(id);
-      if (live !== undefined) {
-        this.#core.lineage.markLive(id, live.base.parentJobId);
-        facts ??= { jobId: id, depth: live.base.depth };
-        break;
+    try {
+      let id: string | null = jobId;
+      for (let level = 0; id !== null && level <= LIMITS.treeDepth; level++) {
+        const live: LiveJob | undefined = jobs.get(id);
+        if (live !== undefined && !live.isDecidedEnd) {
+          const held = this.#heldLive(live, facts === null);
+          return facts ?? held;
+        }
+        const stored: Pick<StoredJob, 'base' | 'snapshot'> | 'expired' | null =
+          live === undefined ? await rows.find(id) : { base: live.base, snapshot: live.decided };
+        if (stored === null || stored === 'expired') {
+          if (facts !== null) break;
+          throw offstageError(stored === null ? 'job.not_found' : 'job.expired', { jobId: id });
+        }
+        const { state, context } = stored.snapshot;
+        lineage.addEnded(id, stored.base.parentJobId, state === 'cancelled' || context.cancelRequestedAt !== null);
+        if (facts === null) {
+          facts = { jobId: id, depth: stored.base.depth };
+          lineage.hold(id);
+        }
+        id = stored.base.parentJobId;
       }
-      const stored: StoredJob | 'expired' | null = await this.#core.rows.find(id);
-      if (stored === null || stored === 'expired') {
-        if (facts !== null) break;
-        throw offstageError(stored === null ? 'job.not_found' : 'job.expired', { jobId: id });
-      }
-      facts ??= { jobId: id, depth: stored.base.depth };
-      const { state, context } = stored.snapshot;
-      this.#core.lineage.addEnded(id, stored.base.parentJobId, state === 'cancelled' || context.cancelRequestedAt !== null);
-      id = stored.base.parentJobId;
+      return facts as ParentFacts;
+    } catch (error) {
+      if (facts !== null) lineage.release(facts.jobId);
+      throw error;
     }
-    return facts as ParentFacts;
+  }
+
+  /** A living ancestor; held, so that its end or cancel before the child is admitted is not missed (LIN4). */
+  #heldLive(job: LiveJob, isParent = true): ParentFacts {
+    const { lineage } = this.#core;
+    const { jobId, parentJobId, depth } = job.base;
+    lineage.markLive(jobId, parentJobId);
+    if (job.decided.context.cancelRequestedAt !== null) lineage.markCancelled(jobId);
+    if (isParent) lineage.hold(jobId);
+    return { jobId, depth };
   }
 
   #admit(prepared: Prepared, ticket: Ticket): void {
@@ -227,6 +247,8 @@ export class Admission {
       else this.#accept(prepared, ticket);
     } catch (error) {
       this.#refuse(ticket, error);
+    } finally {
+      if (prepared.parent !== null) this.#core.lineage.release(prepared.parent.jobId);
     }
   }
 
@@ -267,11 +289,7 @@ export class Admission {
     const { jobId } = job.base;
     core.jobs.set(jobId, job);
     core.queuedCount += 1;
-    if (parent !== null) {
-      const live = core.jobs.get(parent.jobId);
-      if (live !== undefined) core.lineage.markLive(parent.jobId, live.base.parentJobId);
-      core.lineage.add(jobId, parent.jobId);
-    }
+    if (parent !== null) core.lineage.add(jobId, parent.jobId);
     const change: Change = { job, before: null, after: job.decided, announce: ANNOUNCE_BIRTH };
     core.submit({
       changes: [change],
@@ -321,11 +339,7 @@ export class Admission {
 
   /** @throws OffstageError `job.parent_cancelled` */
   #assertMayBeBorn(parentJobId: string): void {
-    const { jobs, lineage } = this.#core;
-    const parent = jobs.get(parentJobId);
-    const isCancelled =
-      parent !== undefined && (parent.decided.context.cancelRequestedAt !== null || parent.decided.state === 'cancelled');
-    const ancestor = isCancelled ? parentJobId : lineage.cancelledAncestor(parentJobId);
+    const ancestor = this.#core.lineage.cancelledAncestor(parentJobId);
     if (ancestor !== null) throw offstageError('job.parent_cancelled', { parentJobId: ancestor });
   }
 

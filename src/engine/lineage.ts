@@ -4,14 +4,17 @@
  * LIN1  A node stays while its job lives or a descendant does, so that a cascade passes through ancestors that have ended.
  * LIN2  Every walk ends, also on a cycle.
  * LIN3  Jobs without parent and children cost nothing here.
+ * LIN4  A held node stays with everything above it: what happens there while a child is being admitted is not missed.
  */
 
 interface Node {
   readonly jobId: string;
-  readonly parentId: string | null;
+  parentId: string | null;
   readonly children: Set<string>;
   isLive: boolean;
   isCancelled: boolean;
+  /** Children on their way to being born. */
+  holds: number;
 }
 
 export class Lineage {
@@ -32,8 +35,7 @@ export class Lineage {
     const known = this.#nodes.get(jobId);
     if (known?.isLive === true) return;
     const node = this.#ensure(jobId, parentId);
-    node.isLive = false;
-    node.isCancelled = isCancelled;
+    node.isCancelled ||= isCancelled;
     if (parentId !== null) this.#ensure(parentId, null).children.add(jobId);
   }
 
@@ -44,6 +46,19 @@ export class Lineage {
   /** Must be called for a live job before it becomes a parent, so that ending it is noticed. */
   markLive(jobId: string, parentId: string | null): void {
     this.#ensure(jobId, parentId).isLive = true;
+  }
+
+  /** Keeps a known node until `release`. */
+  hold(jobId: string): void {
+    const node = this.#nodes.get(jobId);
+    if (node !== undefined) node.holds += 1;
+  }
+
+  release(jobId: string): void {
+    const node = this.#nodes.get(jobId);
+    if (node === undefined) return;
+    node.holds -= 1;
+    this.#prune(node);
   }
 
   markCancelled(jobId: string): void {
@@ -87,8 +102,12 @@ export class Lineage {
     const node = this.#nodes.get(jobId);
     if (node === undefined) return;
     node.isLive = false;
+    this.#prune(node);
+  }
+
+  #prune(node: Node): void {
     let current: Node | undefined = node;
-    while (current !== undefined && !current.isLive && current.children.size === 0) {
+    while (current !== undefined && !current.isLive && current.holds === 0 && current.children.size === 0) {
       this.#nodes.delete(current.jobId);
       const parent: Node | undefined = current.parentId === null ? undefined : this.#nodes.get(current.parentId);
       parent?.children.delete(current.jobId);
@@ -98,16 +117,11 @@ export class Lineage {
 
   #ensure(jobId: string, parentId: string | null): Node {
     let node = this.#nodes.get(jobId);
-    if (node === undefined || (node.parentId === null && parentId !== null)) {
-      node = {
-        jobId,
-        parentId: parentId ?? node?.parentId ?? null,
-        children: node?.children ?? new Set(),
-        isLive: node?.isLive ?? false,
-        isCancelled: node?.isCancelled ?? false,
-      };
+    if (node === undefined) {
+      node = { jobId, parentId, children: new Set(), isLive: false, isCancelled: false, holds: 0 };
       this.#nodes.set(jobId, node);
     }
+    node.parentId ??= parentId;
     return node;
   }
 
