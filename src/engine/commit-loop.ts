@@ -68,6 +68,8 @@ export interface CommitLoopHost {
   /** A job's end is stored, or acted upon without being stored. */
   ended(change: Change, durable: boolean): void;
   dropped(job: LiveJob): void;
+  /** Whatever dropped jobs may have left in the store is gone. */
+  retracted(): void;
   storeFailed(error: unknown): void;
   storeRecovered(): void;
   effectFailed(error: unknown): void;
@@ -89,6 +91,8 @@ interface Batch {
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 const LOW_WATER_EVERY = 64;
+/** A write that has not answered for so long is treated as failed, for everybody who must not wait for it. */
+const STALL_MS = 10_000;
 
 export class CommitLoop {
   readonly #host: CommitLoopHost;
@@ -100,6 +104,8 @@ export class CommitLoop {
   #batches = 0;
   #isWriting = false;
   #isScheduled = false;
+  #isStalled = false;
+  #hasFailed = false;
   #retryMs = 0;
   #stopRetry: (() => void) | null = null;
   #idle: (() => void)[] = [];
@@ -122,7 +128,7 @@ export class CommitLoop {
   }
 
   get isDegraded(): boolean {
-    return this.#retryMs > 0;
+    return this.#retryMs > 0 || this.#isStalled;
   }
 
   /** The highest ordinal given. */
@@ -147,13 +153,14 @@ export class CommitLoop {
 
   /** Resolves once nothing is pending, or the store refuses. */
   settled(): Promise<void> {
-    if (this.#pending.length === 0 && !this.#isWriting) return Promise.resolve();
+    if (this.#isStalled || (this.#pending.length === 0 && !this.#isWriting)) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
   /** Tries once more at once, for a closing engine. Resolves whether it worked. */
   async flushNow(): Promise<boolean> {
     await this.settled();
+    if (this.#isStalled) return false;
     if (this.#pending.length > 0) {
       this.#stopRetry?.();
       this.#stopRetry = null;
@@ -168,12 +175,12 @@ export class CommitLoop {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isWriting) return;
+    if (this.#isScheduled || (this.#isWriting && !this.#isStalled)) return;
     this.#isScheduled = true;
     this.#host.clock.nextTurn(() => {
       this.#isScheduled = false;
       // While the store refuses, new decisions act at once and wait for the next try to be stored.
-      if (this.#stopRetry !== null) this.#actOn(this.#pending);
+      if (this.#stopRetry !== null || this.#isStalled) this.#actOn(this.#pending);
       else void this.#write();
     });
   }
@@ -182,21 +189,33 @@ export class CommitLoop {
     if (this.#isWriting || this.#pending.length === 0) return this.#rest();
     const batch = this.#build();
     this.#isWriting = true;
+    const stopWatching = this.#host.timers.after(STALL_MS, () => this.#stall(batch));
     let failure: { readonly error: unknown } | null = null;
     try {
       await this.#host.store.batch(batch.operations, { sync: batch.sync });
     } catch (error) {
       failure = { error };
     }
+    stopWatching();
     this.#isWriting = false;
+    this.#isStalled = false;
     if (failure === null) this.#reveal(batch);
     else this.#fail(batch, failure.error);
     if (this.#pending.length > 0) this.#schedule();
     this.#rest();
   }
 
+  /** The store hangs: cancels, aborts and waiters go on without it. Whether the batch is stored shows when the store answers. */
+  #stall(batch: Batch): void {
+    this.#isStalled = true;
+    this.#reportFailure(offstageError('store.failed', { message: `it has not answered for ${STALL_MS} ms` }));
+    this.#actOn(batch.transactions.filter(({ isCreation }) => isCreation !== true));
+    this.#pending = this.#refusePendingCreations(offstageError('engine.degraded', {}));
+    this.#actOn(this.#pending);
+  }
+
   #rest(): void {
-    if (this.#isWriting || (this.#pending.length > 0 && this.#stopRetry === null)) return;
+    if ((this.#isWriting && !this.#isStalled) || (this.#pending.length > 0 && this.#stopRetry === null)) return;
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();
@@ -251,8 +270,10 @@ export class CommitLoop {
     const host = this.#host;
     const firstSeq = this.#seq + 1;
     this.#seq += batch.events.length;
+    if (this.#retractions.length > 0) host.retracted();
     this.#retractions = [];
-    if (this.#retryMs > 0) {
+    if (this.#hasFailed) {
+      this.#hasFailed = false;
       this.#retryMs = 0;
       host.storeRecovered();
     }
@@ -305,7 +326,7 @@ export class CommitLoop {
       this.#guard(() => transaction.refuse?.(error));
     }
     this.#pending = [...kept, ...this.#refusePendingCreations(error)];
-    this.#host.storeFailed(error);
+    this.#reportFailure(error);
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs === 0 ? FIRST_RETRY_MS : this.#retryMs * 2);
     this.#stopRetry = this.#host.timers.after(this.#retryMs, () => {
       this.#stopRetry = null;
@@ -347,6 +368,11 @@ export class CommitLoop {
       this.#guard(() => transaction.effects?.(false));
     }
     this.#rest();
+  }
+
+  #reportFailure(error: OffstageError): void {
+    this.#hasFailed = true;
+    this.#host.storeFailed(error);
   }
 
   #guard(callback: () => void): void {

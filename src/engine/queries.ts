@@ -6,9 +6,9 @@
  */
 import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
-import { type HistoryEntry, isTerminal, JOB_STATUSES, type JobRecord, type JobStatus, type JobView } from '../model/records.ts';
+import { type HistoryEntry, isTerminal, JOB_STATUSES, type JobStatus, type JobView } from '../model/records.ts';
 import type { Health, ListQuery, Snapshot } from '../model/requests.ts';
-import { historyOf, isFinished, type StoredJob, statusOfState, toRecord } from '../persistence/job-codec.ts';
+import { historyOf, isFinished, type JobBase, type StoredJob, statusOfState, toRecord } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
@@ -25,9 +25,7 @@ export const storedView = (job: StoredJob): JobView => ({
   partialText: null,
 });
 
-type Matcher = (
-  record: Pick<JobRecord, 'sessionId' | 'callerSessionId' | 'taskId' | 'parentJobId' | 'parentMessageId' | 'kind' | 'status'>,
-) => boolean;
+type Matcher = (base: JobBase, status: JobStatus) => boolean;
 
 export class Queries {
   readonly #core: Core;
@@ -49,40 +47,38 @@ export class Queries {
     const limit = checkListLimit(query.limit);
     const matches = matcherOf(query);
     const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : await this.#ordinalOf(query.before);
-    const statuses = statusesOf(query.status);
-    const live: LiveJob[] = [];
-    for (const job of this.#core.jobs.values()) {
-      if (
-        job.committed !== null &&
-        job.base.ordinal < before &&
-        matches({ ...job.base, status: statusOfState(job.committed.state) })
-      )
-        live.push(job);
+    return this.#listNow(query, matches, before, limit);
+  }
+
+  /**
+   * The list as of this very tick, although the store is read later: what is live now answers from memory, whatever the store says of it by then,
+   * and what is accepted later has a higher ordinal.
+   */
+  async #listNow(query: ListQuery, matches: Matcher, before: number, limit: number): Promise<readonly JobView[]> {
+    const { jobs, loop, rows } = this.#core;
+    const bound = Math.min(before, loop.lastOrdinal + 1);
+    const live = new Set<number>();
+    const found: LiveJob[] = [];
+    // In the order of their acceptance.
+    for (const job of jobs.values()) {
+      live.add(job.base.ordinal);
+      if (job.committed !== null && job.base.ordinal < bound && matches(job.base, statusOfState(job.committed.state)))
+        found.push(job);
     }
-    // Views are taken in the same tick as the list of who is live.
-    const views = new Map(
-      live
-        .sort((a, b) => b.base.ordinal - a.base.ordinal)
-        .slice(0, limit)
-        .map((job) => [job.base.ordinal, job.view()]),
-    );
+    const newest = found.slice(-limit).reverse();
+    const views = newest.map((job) => ({ ordinal: job.base.ordinal, view: job.view() }));
+    const statuses = statusesOf(query.status);
     if (statuses === null || statuses.some((status) => isTerminal(status))) {
-      const finished = await this.#core.rows.listFinished({
-        before,
+      const finished = await rows.listFinished({
+        before: bound,
         sessionId: query.sessionId ?? query.callerSessionId,
-        matches: (job) => matches({ ...job.base, status: statusOfState(job.snapshot.state) }),
+        matches: ({ base, snapshot }) => !live.has(base.ordinal) && matches(base, statusOfState(snapshot.state)),
         limit,
       });
-      for (const job of finished) {
-        // A job that ended while the store was read stands in both: its end is the newer fact, unless its body still lives.
-        const known = views.get(job.base.ordinal);
-        if (known === undefined || !isTerminal(known.status)) views.set(job.base.ordinal, storedView(job));
-      }
+      for (const job of finished) views.push({ ordinal: job.base.ordinal, view: storedView(job) });
+      views.sort((a, b) => b.ordinal - a.ordinal);
     }
-    return [...views]
-      .sort(([a], [b]) => b - a)
-      .slice(0, limit)
-      .map(([, view]) => view);
+    return views.slice(0, limit).map(({ view }) => view);
   }
 
   async history(jobId: string): Promise<readonly HistoryEntry[]> {
@@ -102,22 +98,19 @@ export class Queries {
   }
 
   async snapshot(): Promise<Snapshot> {
+    // Sessions and tasks may be newer than `seq` by what is stored meanwhile; following the events from there brings both together.
     const [tasks, sessions] = await Promise.all([
       this.#sessions.listTasks({ limit: LIMITS.listMaximum }),
       this.#sessions.list({ limit: LIMITS.listMaximum }),
     ]);
-    // Jobs and the sequence number must be of one instant: read again if something was committed meanwhile.
-    for (;;) {
-      const { seq } = this.#core.loop;
-      const jobs = await this.list();
-      if (seq !== this.#core.loop.seq) continue;
-      const counts = { pending: 0, queued: 0, running: 0 };
-      for (const job of this.#core.jobs.values()) {
-        if (job.committed === null || isFinished(job.committed.state)) continue;
-        counts[statusOfState(job.committed.state) as keyof typeof counts] += 1;
-      }
-      return { epoch: this.#core.epoch, seq, tasks, sessions, jobs, counts };
+    const { seq } = this.#core.loop;
+    const counts = { pending: 0, queued: 0, running: 0 };
+    for (const job of this.#core.jobs.values()) {
+      if (job.committed === null || isFinished(job.committed.state)) continue;
+      counts[statusOfState(job.committed.state) as keyof typeof counts] += 1;
     }
+    const jobs = await this.#listNow({}, matcherOf({}), Number.MAX_SAFE_INTEGER, LIMITS.listDefault);
+    return { epoch: this.#core.epoch, seq, tasks, sessions, jobs, counts };
   }
 
   health(): Health {
@@ -196,6 +189,6 @@ const FILTERS = ['sessionId', 'callerSessionId', 'taskId', 'parentJobId', 'paren
 export function matcherOf(query: Partial<ListQuery>): Matcher {
   const wanted = FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, checkId(name, query[name])] as const]));
   const statuses = statusesOf(query.status);
-  return (record) =>
-    wanted.every(([name, value]) => record[name] === value) && (statuses === null || statuses.includes(record.status));
+  return (base, status) =>
+    wanted.every(([name, value]) => base[name] === value) && (statuses === null || statuses.includes(status));
 }

@@ -85,9 +85,20 @@ interface StoredRow {
 
 export class JobRows {
   readonly #store: Store;
+  /** Refused acceptances whose rows may lie in the store until the next batch takes them back: nobody is shown them. */
+  readonly #refused = new Set<number>();
 
   constructor(store: Store) {
     this.#store = store;
+  }
+
+  hide(ordinal: number): void {
+    this.#refused.add(ordinal);
+  }
+
+  /** The refused rows have been taken back. */
+  showAll(): void {
+    this.#refused.clear();
   }
 
   /** The stored job, `expired` for a pruned id, null for an unknown one. */
@@ -96,6 +107,7 @@ export class JobRows {
     if (pointer === undefined) return null;
     if (pointer === EXPIRED) return 'expired';
     const ordinal = Number(pointer);
+    if (this.#refused.has(ordinal)) return null;
     const [finished, live] = await this.#store.getMany([KEYS.finished(ordinal), KEYS.live(ordinal)]);
     const row = finished ?? live;
     // Pruned between the two reads.
@@ -108,7 +120,7 @@ export class JobRows {
     const found: StoredJob[] = [];
     for await (const page of this.#pages(query)) {
       for (const job of await this.#decodeMany(page)) {
-        if (query.matches(job)) found.push(job);
+        if (!this.#refused.has(job.base.ordinal) && query.matches(job)) found.push(job);
         if (found.length === query.limit) return found;
       }
     }
