@@ -68,6 +68,8 @@ export interface CommitLoopHost {
   /** A job's end is stored, or acted upon without being stored. */
   ended(change: Change, durable: boolean): void;
   dropped(job: LiveJob): void;
+  /** A refused job whose rows may lie in the store until they are taken back. */
+  mayBeStored(job: LiveJob): void;
   /** Whatever dropped jobs may have left in the store is gone. */
   retracted(): void;
   storeFailed(error: unknown): void;
@@ -320,7 +322,10 @@ export class CommitLoop {
       }
       for (const change of transaction.changes) {
         // The failed batch may have been written all the same: the next one takes its rows back.
-        if (change.before === null) this.#retractions.push(...retractOperations(change.job.base));
+        if (change.before === null) {
+          this.#retractions.push(...retractOperations(change.job.base));
+          this.#host.mayBeStored(change.job);
+        }
         this.#drop(change.job);
       }
       this.#guard(() => transaction.refuse?.(error));

@@ -90,6 +90,7 @@ export class Core {
         committed: (changes, seq) => this.models.committed(changes, seq, this),
         ended: (change, durable) => this.#ended(change, durable),
         dropped: (job) => this.#dropped(job),
+        mayBeStored: (job) => this.rows.hide(job.base.ordinal),
         retracted: () => this.rows.showAll(),
         storeFailed: (error) => {
           this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
@@ -211,7 +212,6 @@ export class Core {
   #dropped(job: LiveJob): void {
     if (!isFinished(job.decided.state)) this.queuedCount -= 1;
     this.pool.release(job.place);
-    this.rows.hide(job.base.ordinal);
     if (this.jobs.get(job.base.jobId) === job) this.jobs.delete(job.base.jobId);
     this.lineage.end(job.base.jobId);
   }

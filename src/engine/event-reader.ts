@@ -29,6 +29,7 @@ export function readFrom(
     throw invalidInput('after', 'it must be an integer of 0 or more');
   // Subscribed at once, not at the first `next`: the caller's "from now on" is now.
   const buffer: OffstageEvent[] = [];
+  let bufferedCharacters = 0;
   let isBehind = false;
   let hasEnded = false;
   let wake: (() => void) | null = null;
@@ -37,9 +38,11 @@ export function readFrom(
     wake = null;
   };
   const stop = core.bus.subscribe((event) => {
-    if (buffer.length >= LIMITS.readerBuffer) {
+    if (event.type === 'job.output') bufferedCharacters += event.text.length;
+    if (buffer.length >= LIMITS.readerBuffer || bufferedCharacters > LIMITS.readerBufferCharacters) {
       isBehind = true;
       buffer.length = 0;
+      bufferedCharacters = 0;
     }
     if (!isBehind) buffer.push(event);
     nudge();
@@ -78,6 +81,7 @@ export function readFrom(
           yield* replay();
         }
         const batch = buffer.splice(0);
+        bufferedCharacters = 0;
         for (const event of batch) {
           if (hasEnded && signal?.aborted === true) return;
           if (isVolatile(event)) {

@@ -7,7 +7,7 @@
  */
 import type { StopTimer } from '../model/clock.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
-import type { ExecutionHandle, JobContext } from '../model/executor.ts';
+import type { ExecutionHandle, JobContext, OutputStream } from '../model/executor.ts';
 import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ContextMode, JobView } from '../model/records.ts';
@@ -93,7 +93,7 @@ export class BodyContext implements JobContext {
     this.#announceProgress();
   }
 
-  output(text: string): void {
+  output(text: string, stream?: OutputStream): void {
     // Late output of a body that was told to end still tells what happened; after the end there is nowhere to put it.
     this.#checkOpen();
     if (typeof text !== 'string') throw offstageError('input.invalid', { argument: 'output', message: 'it must be a string' });
@@ -101,6 +101,7 @@ export class BodyContext implements JobContext {
     this.#heard();
     const execution = this.#execution;
     execution.output ??= new OutputLog(this.#core.settings.spillDirectory, this.#job.base.ordinal);
+    const offset = execution.output.end;
     try {
       execution.output.append(text);
     } catch (error) {
@@ -116,6 +117,8 @@ export class BodyContext implements JobContext {
       jobId: this.jobId,
       sessionId: this.sessionId,
       text,
+      stream: stream === 'stdout' || stream === 'stderr' ? stream : null,
+      offset,
     });
   }
 

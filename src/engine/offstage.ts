@@ -7,7 +7,7 @@ import type { Observable } from 'rxjs';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
 import type { AnyExecutor, Executor, ExecutorFunction, Executors } from '../model/executor.ts';
-import type { HistoryEntry, JobView, SessionRow, TaskRow } from '../model/records.ts';
+import type { HistoryEntry, JobView, ProcessRecord, SessionRow, TaskRow } from '../model/records.ts';
 import type {
   CancelManyResult,
   CancelManySelector,
@@ -34,6 +34,7 @@ import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
 import { planJobs, runPlan } from './plans.ts';
+import { readProcessRecords } from './process-records.ts';
 import { Queries, storedView } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
@@ -219,6 +220,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
 
   health(): Health {
     return this.#queries.health();
+  }
+
+  /** Processes that were launched and are not yet verified gone. @throws OffstageError `store.failed`, `store.closed` */
+  processes(): Promise<readonly ProcessRecord[]> {
+    return readProcessRecords(this.#core.store);
   }
 
   /** Unfinished jobs, for screens; changes with each commit. */

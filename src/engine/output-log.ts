@@ -31,6 +31,11 @@ export class OutputLog {
     this.#ordinal = ordinal;
   }
 
+  /** Characters printed so far, kept or not. */
+  get end(): number {
+    return this.#cut + this.#length;
+  }
+
   append(text: string): void {
     if (this.#file === null && this.#directory !== null && this.#length + text.length > LIMITS.outputMemoryBytes)
       this.#openFile();

@@ -14,12 +14,13 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
-import { KEYS, RANGES, SENTINELS } from '../persistence/row-keys.ts';
+import { KEYS, SENTINELS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
 import type { Change, CommitHook } from './commit-loop.ts';
 import { jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
+import { readProcessRecords } from './process-records.ts';
 import type { Settings } from './settings.ts';
 
 /** What became of a process of the dead host. */
@@ -89,10 +90,8 @@ async function checkFormat(store: Store): Promise<void> {
 }
 
 async function reapAll(store: Store, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
-  const records: ProcessRecord[] = [];
-  for await (const { value } of store.range(RANGES.processes)) records.push(JSON.parse(value) as ProcessRecord);
   return Promise.all(
-    records.map(async (record) => {
+    (await readProcessRecords(store)).map(async (record) => {
       const { jobId, executionId, pid } = record;
       try {
         return { ...(await reap(record)), jobId, executionId, pid };
