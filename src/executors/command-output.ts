@@ -10,6 +10,7 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../model/clock.ts';
+import type { OutputStream } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SpillFile } from './spill-file.ts';
 import { TailText } from './tail-text.ts';
@@ -31,7 +32,7 @@ export interface CommandOutputOptions {
   readonly stderr: Readable;
   readonly clock: Clock;
   /** Gets both streams interleaved. Must not throw. */
-  readonly onText: (text: string) => void;
+  readonly onText: (text: string, stream: OutputStream) => void;
   /** Made with a callback for "ready again"; null: nothing is spilled. */
   readonly openSpill: ((onReady: () => void) => SpillFile) | null;
 }
@@ -42,7 +43,7 @@ export class CommandOutput {
   readonly #stdout = new TailText(LIMITS.resultTextBytes);
   readonly #stderr = new TailText(ERROR_TAIL_BYTES);
   readonly #spill: SpillFile | null;
-  readonly #onText: (text: string) => void;
+  readonly #onText: (text: string, stream: OutputStream) => void;
   readonly #flushes: (() => void)[] = [];
   #openStreams = 2;
   #isHeldBack = false;
@@ -54,8 +55,8 @@ export class CommandOutput {
     this.#onText = options.onText;
     this.#streams = [options.stdout, options.stderr];
     this.#spill = options.openSpill?.(() => this.#release()) ?? null;
-    this.#read(options.stdout, this.#stdout);
-    this.#read(options.stderr, this.#stderr);
+    this.#read(options.stdout, this.#stdout, 'stdout');
+    this.#read(options.stderr, this.#stderr, 'stderr');
   }
 
   /** What stdout holds so far, at most `LIMITS.resultTextBytes`. */
@@ -110,13 +111,13 @@ export class CommandOutput {
     stop();
   }
 
-  #read(stream: Readable, tail: TailText): void {
+  #read(stream: Readable, tail: TailText, name: OutputStream): void {
     const decoder = new StringDecoder('utf8');
     let isFlushed = false;
     const take = (text: string): void => {
       if (text === '') return;
       tail.append(text);
-      this.#onText(text);
+      this.#onText(text, name);
       if (this.#spill?.write(text) === false) this.#holdBack();
     };
     const flush = (): void => {

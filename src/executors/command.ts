@@ -175,7 +175,7 @@ function collect(running: Running, context: JobContext, host: Host): CommandOutp
     stdout: running.stdout,
     stderr: running.stderr,
     clock: host.clock,
-    onText: (text) => quietly(() => context.output(text)),
+    onText: (text, stream) => quietly(() => context.output(text, stream)),
     openSpill:
       spillDirectory === null
         ? null

@@ -31,7 +31,7 @@ export interface EndTreeOptions {
   readonly isInBackground?: () => boolean;
   /** Told after each reading that found something. Must not throw. */
   readonly onRound?: (found: FoundTree) => void;
-  /** The process group of a living child of this process: signalled in one step, before any reading. */
+  /** The process group of a living child of this process: signalled in one step, which no fork slips through. */
   readonly group?: { readonly pgid: number; signal(signal: NodeJS.Signals): void };
 }
 
@@ -47,7 +47,6 @@ export interface EndedTree {
 export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
   const { clock, find } = options;
   const begun = clock.monotonic();
-  options.group?.signal(options.killAfterMs > 0 ? 'SIGTERM' : 'SIGKILL');
   const seen = new Map<number, string>();
   const signalled = new Set<number>();
   let last: FoundTree | null = null;
@@ -67,7 +66,8 @@ export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
     last = found;
     const fresh = found.members.filter((row) => seen.get(row.pid) !== row.startTime);
     for (const row of fresh) seen.set(row.pid, row.startTime);
-    if (isKilling) options.group?.signal('SIGKILL');
+    // After the first reading, not before: a parent that dies of the signal takes with it the proof whose child an orphan is.
+    if (isKilling || round === 0) options.group?.signal(isKilling ? 'SIGKILL' : 'SIGTERM');
     for (const row of isKilling ? found.members : toAsk(fresh, found.members, round, options.group?.pgid ?? null)) {
       if (signalProcess(row, isKilling ? 'SIGKILL' : 'SIGTERM')) signalled.add(row.pid);
     }

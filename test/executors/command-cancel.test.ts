@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { readProcessTable } from '../../src/executors/process-tree.ts';
-import { groupMembers, isLiving, sh, start, temporaryFolder, tokenHolders } from './processes.ts';
+import { endLeftBehind, groupMembers, isLiving, sh, start, temporaryFolder, tokenHolders } from './processes.ts';
+
+afterEach(endLeftBehind);
 
 /** Appends a line to `$1` and says so on stdout, every 50 ms. */
 const HEARTBEAT = 'while :; do echo beat >> "$1"; echo beat; sleep 0.05; done';
@@ -95,7 +97,9 @@ describe('B46, B48, B52: a cancel ends the whole tree', () => {
     expect(await isLiving(pid)).toBe(true);
     run.abort();
     expect(await run.failure).toBe(run.reason);
-    expect(await isLiving(pid)).toBe(false);
+    const lives = await isLiving(pid);
+    if (lives) process.kill(pid, 'SIGKILL');
+    expect(lives).toBe(false);
   });
 
   it('a process that forks all the time, into sessions of their own, is caught', async () => {

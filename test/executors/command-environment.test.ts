@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import { commandExecutor } from '../../src/executors/command.ts';
 import { commandInput, redactCommandInput } from '../../src/executors/command-input.ts';
 import { childEnvironment } from '../../src/executors/environment.ts';
-import { sh, start } from './processes.ts';
+import { endLeftBehind, sh, start } from './processes.ts';
+
+afterEach(endLeftBehind);
 
 async function environmentOf(text: string | undefined): Promise<Map<string, string>> {
   const lines = (text ?? '').split('\0').filter((line) => line !== '');

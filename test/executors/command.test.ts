@@ -1,10 +1,12 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import { commandExecutor } from '../../src/executors/command.ts';
 import { fakeContext, fakeJob } from './fake-context.ts';
-import { isLiving, node, sh, start, temporaryFolder, tokenHolders } from './processes.ts';
+import { endLeftBehind, isLiving, node, sh, start, temporaryFolder, tokenHolders } from './processes.ts';
+
+afterEach(endLeftBehind);
 
 describe('B01: what is missing is named', () => {
   it('B01: a missing binary is command.not_found and names the binary', async () => {

@@ -1,4 +1,5 @@
 /** Helpers for tests with real processes. Nothing is ended here but by the pid of what a test itself started. */
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,9 +23,26 @@ export interface StartOptions {
   readonly allow?: readonly string[];
 }
 
+const executionIds = new Set<string>();
+
+/** Ends what a failed test left: exactly the holders of the tokens it made. For `afterEach`. */
+export async function endLeftBehind(): Promise<void> {
+  for (const executionId of executionIds) {
+    for (const pid of await tokenHolders(executionId)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
+  }
+  executionIds.clear();
+}
+
+/** A token of this run only, ended by `endLeftBehind`. */
+export function newExecutionId(): string {
+  const executionId = `exe_${randomUUID()}`;
+  executionIds.add(executionId);
+  return executionId;
+}
+
 /** Runs a command through the executor with a context made by hand. */
 export function start(input: CommandInput, options: StartOptions = {}): Started {
-  const fake = fakeContext(options);
+  const fake = fakeContext({ ...options, executionId: newExecutionId() });
   const executor = commandExecutor({
     clock: systemClock,
     spillDirectory: options.spillDirectory ?? null,
