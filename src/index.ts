@@ -32,6 +32,7 @@ export {
   type JobContext,
   type JobOf,
   type Outcome,
+  type OutputStream,
   outcome,
   type WorkloadKind,
 } from './model/executor.ts';
@@ -49,6 +50,7 @@ export {
   type JobRecord,
   type JobStatus,
   type JobView,
+  type ProcessRecord,
   type ReasonCode,
   type SessionRow,
   type SessionState,

@@ -4,6 +4,7 @@
  * EVT1  Record events are durable and carry a global gapless `seq`.
  * EVT2  Volatile events (progress, output) are never stored; they carry the `seq` they follow.
  */
+import type { OutputStream } from './executor.ts';
 import type { JsonValue } from './json.ts';
 import type { JobStatus, ReasonCode, SessionState, TaskRow } from './records.ts';
 
@@ -56,7 +57,16 @@ export type VolatileEvent =
       readonly sessionId: string;
       readonly progress: JsonValue;
     })
-  | (EventHead & { readonly type: 'job.output'; readonly jobId: string; readonly sessionId: string; readonly text: string });
+  | (EventHead & {
+      readonly type: 'job.output';
+      readonly jobId: string;
+      readonly sessionId: string;
+      readonly text: string;
+      /** Where the job printed it, if it said so. */
+      readonly stream: OutputStream | null;
+      /** Characters the job had printed before: a jump says that output was missed, `output()` lines up with it. */
+      readonly offset: number;
+    });
 
 /** Older events than the cursor asked for are gone: read the state anew, then go on from `seq`. */
 export type ResyncEvent = EventHead & { readonly type: 'resync' };

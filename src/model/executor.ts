@@ -12,6 +12,8 @@ import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '
 /** What a session shows while such a job runs (liveness 5, W5). */
 export type WorkloadKind = 'subagent' | 'shell' | 'monitor';
 
+export type OutputStream = 'stdout' | 'stderr';
+
 export interface ExecutorCapabilities {
   /** Reacts to `signal`. */
   readonly abortable: boolean;
@@ -59,8 +61,8 @@ export interface JobContext {
   waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]>;
   /** Latest wins; any JSON up to 16 KiB. */
   progress(value: unknown): void;
-  /** Appends to the job's output. */
-  output(text: string): void;
+  /** Appends to the job's output; `stream` tells live readers where it was printed. */
+  output(text: string, stream?: OutputStream): void;
   /** Replaces what the job has so far; kept as `resultText` if it ends without returning text. */
   partial(text: string): void;
 }

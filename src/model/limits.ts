@@ -44,6 +44,8 @@ export const LIMITS = {
   progressIntervalMs: 250,
   /** Events buffered for one reader of `events()` before it re-reads the log from its cursor. */
   readerBuffer: 10_000,
+  /** The same for the text of output events, which may be large. */
+  readerBufferCharacters: 16 * MIB,
   listDefault: 50,
   listMaximum: 1_000,
   retentionJobs: 100_000,
