@@ -103,7 +103,7 @@ it('COD1: base, snapshot, revision, record and history come back as they were', 
       expect(toRecord(read.base, read.snapshot, read.revision)).toStrictEqual(toRecord(job, state, revision));
       expect(historyOf(read.base, read.snapshot)).toStrictEqual(historyOf(job, state));
     }),
-    times(1500),
+    times(700),
   );
 });
 
