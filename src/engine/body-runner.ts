@@ -5,7 +5,7 @@
  * RUN2  A cancel decided before the body is called means that it is never called.
  * RUN3  The slot returns when the body has settled, exactly once, whatever the record says meanwhile.
  * RUN4  When a body settles or is given up, its foreground children end with it.
- * RUN5  Starts are called in the order in which their slots were taken, also when strict and other kinds mix.
+ * RUN5  The end of a body is told before the start of the one that gets its slot. Starts are called in the order in which their slots were taken, also when strict and other kinds mix.
  */
 import type { EndingCause } from '../machines/job.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
@@ -161,11 +161,14 @@ export class BodyRunner {
     const at = core.stamp(job);
     const partial = execution.partialText();
     core.registry.remove(execution);
+    if (job.isDecidedEnd) this.#settledLate(job, execution, settlement, at);
+    else this.#settledInTime(job, execution, settlement, at, partial);
+    // Last, so that the end is told before the start of whoever gets the slot.
     core.pool.release(job.place);
-    if (job.isDecidedEnd) {
-      this.#settledLate(job, execution, settlement, at);
-      return;
-    }
+  }
+
+  #settledInTime(job: LiveJob, execution: Execution, settlement: Settlement, at: number, partial: string | null): void {
+    const core = this.#core;
     execution.lastActivityAt = at;
     const event = settlement.kind === 'returned' ? returned(settlement.value, partial, at) : threw(settlement.error, partial, at);
     const { state, context } = job.decided;
@@ -204,6 +207,7 @@ export class BodyRunner {
     });
     if (change === null) return;
     execution.phase = 'detached';
+    core.pool.detach(job.place);
     for (const stop of execution.stopTimers ?? []) stop();
     core.system.supervisor.send({ type: 'body.detached' });
     core.settings.log('warn', 'body.detached', { jobId: job.base.jobId, kind: job.base.kind, survivors: execution.survivors });

@@ -226,7 +226,7 @@ export class Core {
     const { detached } = this.system.supervisor.getSnapshot().context;
     return {
       workers: this.settings.workers,
-      running: this.pool.taken - detached,
+      running: this.pool.taken - this.pool.stuck,
       waiting: this.pool.waiting,
       queued: this.queuedCount,
       detached,

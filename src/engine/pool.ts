@@ -30,6 +30,8 @@ export class PoolPlace implements LaneItem {
   next: LaneItem | null = null;
   phase: Phase = 'idle';
   openWaits = 0;
+  /** Its record has ended and its body has not: the slot it holds, if any, is out of reach. */
+  isDetached = false;
   resumptions: (() => void)[] | null = null;
   resumeItem: ResumeItem | null = null;
 
@@ -57,6 +59,7 @@ export class Pool {
   #resumeOrder = 0;
   #taken = 0;
   #waiting = 0;
+  #stuck = 0;
   #budget: number = LIMITS.startsPerTurn;
   #isTurnPending = false;
   #isDraining = false;
@@ -77,6 +80,11 @@ export class Pool {
   /** Slots in use. */
   get taken(): number {
     return this.#taken;
+  }
+
+  /** Slots held by bodies whose records have ended. */
+  get stuck(): number {
+    return this.#stuck;
   }
 
   get queued(): number {
@@ -145,10 +153,19 @@ export class Pool {
     this.#runResumptions(place);
   }
 
+  /** The record has ended without the body; a body that unwinds holds no slot, and is only counted elsewhere. */
+  detach(place: PoolPlace): void {
+    if (place.phase !== 'executing' || place.isDetached) return;
+    place.isDetached = true;
+    this.#stuck += 1;
+  }
+
   /** The body has settled. Safe to call twice. */
   release(place: PoolPlace): void {
     const phase = place.phase;
     place.phase = 'settled';
+    if (place.isDetached) this.#stuck -= 1;
+    place.isDetached = false;
     if (phase === 'executing') {
       this.#giveBack(place);
       this.drain();

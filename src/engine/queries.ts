@@ -117,7 +117,7 @@ export class Queries {
     const core = this.#core;
     const pool = core.poolCounters();
     const supervisor = core.system.supervisor.getSnapshot();
-    const isStarved = pool.workers !== null && pool.detached >= pool.workers;
+    const isStarved = pool.workers !== null && core.pool.stuck >= pool.workers;
     return {
       status: supervisor.hasTag('closing') ? 'closing' : core.loop.isDegraded ? 'degraded' : isStarved ? 'starved' : 'ok',
       pool,
