@@ -4,7 +4,6 @@
  * CLK1  `monotonic` never goes back and does not follow the wall clock.
  * CLK2  A delay above 2^31-1 ms is waited out in pieces; Node would fire it at once.
  */
-import { performance } from 'node:perf_hooks';
 import type { Clock, StopTimer } from '../model/clock.ts';
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -21,7 +20,7 @@ export const systemClock: Clock = {
     let timer: NodeJS.Timeout;
     const arm = (): void => {
       const restMs = Math.max(0, dueAt - performance.now());
-      timer = setTimeout(() => (dueAt - performance.now() > 1 ? arm() : callback()), Math.min(restMs, LONGEST_TIMER_MS));
+      timer = setTimeout(() => (dueAt > performance.now() ? arm() : callback()), Math.min(restMs, LONGEST_TIMER_MS));
       if (options?.background === true) timer.unref();
     };
     arm();

@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../src/actors/clock.ts';
+import { idSource } from '../../src/actors/id-source.ts';
+import { TimerService } from '../../src/actors/timer-service.ts';
+import { virtualClock } from '../../src/testing/virtual-clock.ts';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describe('the real clock', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('CLK2: waits out a delay above 2^31-1 ms, which Node alone would fire at once', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const fired = vi.fn();
+    systemClock.schedule(60 * DAY_MS, fired);
+    vi.advanceTimersByTime(60 * DAY_MS - 1);
+    expect(fired).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(fired).toHaveBeenCalledTimes(1);
+  });
+
+  it('a stopped timer never fires, also in its second piece', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const fired = vi.fn();
+    const stop = systemClock.schedule(60 * DAY_MS, fired);
+    vi.advanceTimersByTime(30 * DAY_MS);
+    stop();
+    vi.advanceTimersByTime(60 * DAY_MS);
+    expect(fired).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the timer service', () => {
+  const service = () => {
+    const clock = virtualClock();
+    const errors: unknown[] = [];
+    return { clock, errors, timers: new TimerService(clock, (error) => errors.push(error)) };
+  };
+
+  it('TIM2: fires in the order of the times, and in the order of their making at the same time', async () => {
+    const { clock, timers } = service();
+    const fired: string[] = [];
+    timers.after(20, () => fired.push('late'));
+    timers.after(10, () => fired.push('first'));
+    timers.after(10, () => fired.push('second'));
+    await clock.advance(20);
+    expect(fired).toEqual(['first', 'second', 'late']);
+  });
+
+  it('TIM3: a throwing callback harms no other timer', async () => {
+    const { clock, timers, errors } = service();
+    const fired: string[] = [];
+    timers.after(10, () => {
+      throw new Error('no');
+    });
+    timers.after(10, () => fired.push('still'));
+    await clock.advance(10);
+    expect(fired).toEqual(['still']);
+    expect(errors).toHaveLength(1);
+  });
+
+  it('keeps one timer of the clock, whatever it is asked for, and none when nothing is due', () => {
+    const { clock, timers } = service();
+    const stops = Array.from({ length: 1_000 }, (_, index) => timers.after(1_000 + index, () => {}));
+    expect(clock.pending).toBe(1);
+    expect(timers.size).toBe(1_000);
+    for (const stop of stops) stop();
+    expect(timers.size).toBe(0);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('follows elapsed time, not the wall clock', async () => {
+    const { clock, timers } = service();
+    const fired = vi.fn();
+    timers.after(1_000, fired);
+    clock.jumpWall(DAY_MS);
+    await clock.advance(999);
+    expect(fired).not.toHaveBeenCalled();
+    clock.jumpWall(-2 * DAY_MS);
+    await clock.advance(1);
+    expect(fired).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('ids', () => {
+  it('IDS1: sort by creation within one millisecond, and when the wall clock jumps back', () => {
+    const clock = virtualClock();
+    const ids = idSource(clock);
+    const made: string[] = [];
+    for (let index = 0; index < 40_000; index++) made.push(ids.jobId());
+    clock.jumpWall(-60_000);
+    for (let index = 0; index < 1_000; index++) made.push(ids.jobId());
+    expect(made.toSorted()).toEqual(made);
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  it('IDS2: two sources at the same instant share no random part', () => {
+    const clock = virtualClock();
+    const [a, b] = [idSource(clock).jobId(), idSource(clock).jobId()];
+    expect(a.slice(-16)).not.toBe(b.slice(-16));
+  });
+});
