@@ -190,8 +190,8 @@ export class Admission {
       content.callerSessionId === null ? null : sessions.resolve(content.callerSessionId),
       content.jobId === null ? null : this.#core.rows.find(content.jobId),
     ]);
-    // Last, because what it holds is given back only by `#admit`.
-    const parent = content.parentJobId === null ? null : await this.#findParent(content.parentJobId);
+    // Last, because what it holds is given back only by `#admit`; and not for a job that exists, whatever has become of its parent.
+    const parent = content.parentJobId === null || existing !== null ? null : await this.#findParent(content.parentJobId);
     return { content, session, caller, parent, existing };
   }
 

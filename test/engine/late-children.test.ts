@@ -66,4 +66,19 @@ describe('a child of a job that has ended', () => {
     await offstage.cancel(root.jobId);
     expect((await offstage.get(late.jobId)).cancelRequestedAt).not.toBeNull();
   });
+
+  it('spawned again with the same id, is the job it was, also when its parent was pruned', async () => {
+    const { engine, offstage, gate, root } = await family();
+    await using _ = engine;
+    const again = { kind: 'gate', jobId: 'child', parentJobId: root.jobId };
+    const job = await offstage.spawn(again);
+    await gate.release(root.jobId);
+    await offstage.wait(root.jobId);
+    await offstage.prune({ maxJobs: 0 });
+    expect(await offstage.spawn(again)).toMatchObject({ jobId: 'child', status: 'running', parentJobId: root.jobId });
+    await gate.release(job.jobId);
+    await offstage.wait(job.jobId);
+    expect(await offstage.spawn(again)).toMatchObject({ jobId: 'child', status: 'completed' });
+    await expect(offstage.spawn({ kind: 'gate', parentJobId: root.jobId })).rejects.toMatchObject({ code: 'job.expired' });
+  });
 });
