@@ -74,7 +74,7 @@ export const PLAN = [
       { text: 'BullMQ', figure: 'jobsPerSecond', peer: 'bullmq', atLeast: 1.7, aim: 2.5 },
       { text: 'the floor without fsync', figure: 'jobsPerSecond', peer: 'floor', atLeast: 0.85, aim: 1.1 },
       { text: 'the floor with fsync', figure: 'jobsPerSecond', peer: 'floor-sync' },
-      { text: "at 'process': the floor without fsync", figure: 'jobsPerSecond', ours: AT_PROCESS, peer: 'floor' },
+      { text: 'the floor without fsync', figure: 'jobsPerSecond', ours: AT_PROCESS, peer: 'floor' },
     ],
   },
   {
@@ -89,7 +89,8 @@ export const PLAN = [
     ],
     targets: [
       { text: 'BullMQ, p50', figure: 'p50Ms', peer: 'bullmq', atMost: 0.6, aim: 0.35 },
-      { text: "at 'process': BullMQ, p50", figure: 'p50Ms', ours: AT_PROCESS, peer: 'bullmq' },
+      { text: 'BullMQ, p50', figure: 'p50Ms', ours: AT_PROCESS, peer: 'bullmq' },
+      { text: 'the floor with fsync, p50', figure: 'p50Ms', peer: 'floor-sync' },
     ],
   },
   {
@@ -104,7 +105,7 @@ export const PLAN = [
     ],
     targets: [
       { text: 'BullMQ, p50', figure: 'p50Ms', peer: 'bullmq', atMost: 1.5, aim: 1 },
-      { text: "at 'process': BullMQ, p50", figure: 'p50Ms', ours: AT_PROCESS, peer: 'bullmq', atMost: 1 },
+      { text: 'BullMQ, p50', figure: 'p50Ms', ours: AT_PROCESS, peer: 'bullmq', atMost: 1 },
     ],
   },
   {

@@ -64,19 +64,15 @@ export function judge({ targets }, rounds) {
 }
 
 export function targetTable(judged) {
-  const rows = judged.map(({ text, peer, values, atLeast, atMost, aim, isMet, isAimMet }) => {
+  const rows = judged.map(({ text, ours, peer, values, atLeast, atMost, aim, isMet, isAimMet }) => {
     const sign = atLeast === undefined ? '≤' : '≥';
     const unit = peer === undefined ? '' : 'x';
     const digits = values.length > 0 && Math.max(...values) >= 100 ? 0 : 2;
     const bound = atLeast ?? atMost;
     const wanted = bound === undefined ? 'no target' : `${sign} ${bound}${unit}${aim === undefined ? '' : `, aim ${aim}${unit}`}`;
     const value = values.length === 0 ? 'not measured' : `${spread(values, digits)}${unit}`;
-    return [
-      `against ${text}`.replace(/^against (?=the worst|slowest|many|our part|bytes|loop)/, ''),
-      value,
-      wanted,
-      verdict(isMet, isAimMet),
-    ];
+    const name = peer === undefined ? text : `${ours === undefined ? '' : `${ours}: `}against ${text}`;
+    return [name, value, wanted, verdict(isMet, isAimMet)];
   });
   return alignedTable([['target', 'median (range)', 'to reach', ''], ...rows]);
 }

@@ -8,7 +8,7 @@
  * Exit code: 0 measured (targets missed or not), 1 something failed, 2 usage.
  */
 import { writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Lab } from './lab.mjs';
 import { PLAN, SIZES } from './plan.mjs';
@@ -95,8 +95,13 @@ const machine = {
   platform: `${process.platform} ${process.arch}`,
   cores: availableParallelism(),
   cpu: cpus()[0]?.model ?? 'unknown',
+  loadAtStart: loadavg()[0],
 };
 console.log(`Node ${machine.node}, ${machine.platform}, ${machine.cores} cores (${machine.cpu}), data in ${options.dir}`);
+if (machine.loadAtStart > 0.5)
+  console.log(
+    `Others are at work here (load ${machine.loadAtStart.toFixed(1)} at the start): trust the ratios and their ranges, not the figures.`,
+  );
 console.log(
   `Rounds: ${rounds}, interleaved; medians with ranges; each measurement in a process of its own${options.quick ? '; --quick: smaller sizes' : ''}.`,
 );
