@@ -92,7 +92,12 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
       const closing = offstage.close().finally(() => {
         isClosed = true;
       });
-      while (!isClosed) await Promise.race([closing, clock.advance(1_000)]);
+      let passing = Promise.resolve();
+      while (!isClosed) {
+        passing = clock.advance(1_000);
+        await Promise.race([closing, passing]);
+      }
+      await passing;
       await closing;
       checks.assertSound();
     },
