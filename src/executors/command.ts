@@ -33,6 +33,7 @@ import {
   signalGroup,
   treeMemory,
 } from './process-tree.ts';
+import { quietly } from './quietly.ts';
 import { launchError, type ResolvedCommand, resolveCommand } from './resolve-command.ts';
 import { SpillFile } from './spill-file.ts';
 
@@ -264,13 +265,4 @@ function abortOf(signal: AbortSignal): { readonly promise: Promise<null>; dispos
     else signal.addEventListener('abort', onAbort, { once: true });
   });
   return { promise, dispose: () => signal.removeEventListener('abort', onAbort) };
-}
-
-/** The context of a job that has ended refuses everything; the end of its processes must not fail on that. */
-function quietly(tell: () => void): void {
-  try {
-    tell();
-  } catch {
-    // Nobody is left to be told.
-  }
 }
