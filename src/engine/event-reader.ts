@@ -1,13 +1,13 @@
 /**
  * `events({after})`: what was missed, then what happens, without a gap between (spec 11).
  *
- * EVR1  Record events come in order, each once; a cursor older than the log gets one `resync`, then what is kept.
+ * EVR1  Record events come in order, each once; where some are gone, because the log begins later or has a gap, one `resync` says so.
  * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only.
  * EVR3  Leaving the loop, or the engine's close, ends the subscription.
  */
 import type { OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
-import { oldestSeq, readEvents } from '../persistence/event-log.ts';
+import { readEvents } from '../persistence/event-log.ts';
 import type { Core } from './core.ts';
 import { invalidInput } from './spawn-request.ts';
 
@@ -55,26 +55,29 @@ export function readFrom(
   signal?.addEventListener('abort', end, { once: true });
   let cursor = after ?? core.loop.seq;
 
+  /** What lies between the cursor and `seq` cannot be told any more. */
+  const resyncTo = (seq: number): OffstageEvent => {
+    cursor = seq;
+    return { type: 'resync', seq, epoch: core.epoch, at: core.settings.clock.now() };
+  };
+
   async function* replay(): AsyncGenerator<OffstageEvent> {
-    const oldest = await oldestSeq(core.store);
-    // Nothing kept, or the oldest kept one comes later than the next one due: what lies between is gone.
-    const first = oldest ?? core.loop.seq + 1;
-    if (first > cursor + 1) {
-      cursor = first - 1;
-      yield { type: 'resync', seq: cursor, epoch: core.epoch, at: core.settings.clock.now() };
-    }
+    const until = core.loop.seq;
     for await (const event of readEvents(core.store, cursor, core.epoch)) {
       // What is stored and not yet revealed comes with the bus.
-      if (event.seq > core.loop.seq) return;
-      if (hasEnded) return;
+      if (event.seq > until || hasEnded) break;
+      if (event.seq !== cursor + 1) yield resyncTo(event.seq - 1);
       cursor = event.seq;
       yield event;
     }
+    if (cursor < until && !hasEnded) yield resyncTo(until);
   }
 
   async function* follow(): AsyncGenerator<OffstageEvent> {
     try {
-      if (after !== undefined && after < core.loop.seq) yield* replay();
+      // A cursor from the future belongs to another store.
+      if (cursor > core.loop.seq) yield resyncTo(core.loop.seq);
+      else if (after !== undefined) yield* replay();
       while (!hasEnded) {
         if (isBehind) {
           isBehind = false;
@@ -99,10 +102,21 @@ export function readFrom(
       }
       for (const event of buffer.splice(0)) if (isVolatile(event) || event.seq > cursor) yield event;
     } finally {
-      stop();
-      forget();
-      signal?.removeEventListener('abort', end);
+      leave();
     }
   }
-  return follow();
+  const leave = (): void => {
+    stop();
+    forget();
+    signal?.removeEventListener('abort', end);
+  };
+  // A generator that was never asked for anything runs no `finally`, and one that waits does not hear of `return`.
+  const iterator = follow();
+  const finish = iterator.return.bind(iterator);
+  iterator.return = (value) => {
+    end();
+    leave();
+    return finish(value);
+  };
+  return iterator;
 }

@@ -87,10 +87,7 @@ function decodeSegment(key: string, value: string, epoch: string): Segment {
   return { firstSeq, events: stored.slice(1).map((event, index) => decodeEvent(event, firstSeq + index, epoch)) };
 }
 
-/**
- * Stored events after `cursor`, in order.
- * The first yielded value says whether the log begins later than asked for (`isComplete: false`).
- */
+/** Stored events after `cursor`, in order; where the log begins later, or has a gap, the numbers jump. */
 export async function* readEvents(store: Store, cursor: number, epoch: string): AsyncGenerator<RecordEvent> {
   // The segment that holds cursor + 1 may start before it: begin with the last one that starts at or before it.
   let start: string = KEYS.events(cursor + 1);
@@ -98,12 +95,6 @@ export async function* readEvents(store: Store, cursor: number, epoch: string): 
   for await (const { key, value } of store.range({ gte: start, lt: RANGES.events.lt })) {
     for (const event of decodeSegment(key, value, epoch).events) if (event.seq > cursor) yield event;
   }
-}
-
-/** The number of the oldest event kept, or null when the log is empty. */
-export async function oldestSeq(store: Store): Promise<number | null> {
-  for await (const { key } of store.range({ ...RANGES.events, limit: 1 })) return decodeOrdinal(key.slice(2));
-  return null;
 }
 
 /** The number of the newest event stored, or 0. */
