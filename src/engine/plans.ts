@@ -6,6 +6,7 @@
  */
 import type { JobView } from '../model/records.ts';
 import type { PlanOptions, PlanSpec, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
+import { onAbortOf } from './signal-fan.ts';
 import { invalidInput } from './spawn-request.ts';
 
 export function planJobs(specs: readonly PlanSpec[], options: PlanOptions, newGroupId: () => string): readonly SpawnOptions[] {
@@ -52,11 +53,11 @@ export async function runPlan(
     throw refused.reason;
   }
   const onAbort = (): void => verbs.callerGone(jobIds);
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const stopListening = signal === undefined ? null : onAbortOf(signal, onAbort);
   if (signal?.aborted === true) onAbort();
   try {
     return await verbs.waitMany(jobIds);
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    stopListening?.();
   }
 }

@@ -10,6 +10,7 @@ import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView } from '../model/records.ts';
 import type { LiveJob } from './live-job.ts';
+import { onAbortOf } from './signal-fan.ts';
 
 export interface Waiter {
   settle(view: JobView): void;
@@ -41,11 +42,12 @@ export class Waiters {
     if (this.#count >= LIMITS.waiters) return Promise.reject(offstageError('limit.waiters', { limit: LIMITS.waiters }));
     return new Promise((resolve, reject) => {
       let stopTimer: StopTimer | null = null;
+      let stopListening: (() => void) | null = null;
       const leave = (): void => {
         job.waiters?.delete(waiter);
         this.#count -= 1;
         stopTimer?.();
-        limits.signal?.removeEventListener('abort', onAbort);
+        stopListening?.();
       };
       const waiter: Waiter = {
         settle(view) {
@@ -63,7 +65,7 @@ export class Waiters {
       if (limits.timeoutMs !== Number.POSITIVE_INFINITY) {
         stopTimer = this.#timers.after(limits.timeoutMs, () => waiter.settle({ ...job.view(), timedOut: true }));
       }
-      limits.signal?.addEventListener('abort', onAbort, { once: true });
+      if (limits.signal !== undefined) stopListening = onAbortOf(limits.signal, onAbort);
     });
   }
 

@@ -14,6 +14,7 @@ import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import { asCancelled } from './job-context.ts';
 import type { LiveJob } from './live-job.ts';
+import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import type { WaitLimits } from './waiters.ts';
 
@@ -87,13 +88,13 @@ export class Waiting {
       controller.abort(stopped);
     });
     const leave = (): void => controller.abort(limits.signal?.reason);
-    limits.signal?.addEventListener('abort', leave, { once: true });
+    const stopLeaving = limits.signal === undefined ? null : onAbortOf(limits.signal, leave);
     if (limits.signal?.aborted === true) leave();
     try {
       return await wait({ timeoutMs: limits.timeoutMs, signal: controller.signal });
     } finally {
       stopListening();
-      limits.signal?.removeEventListener('abort', leave);
+      stopLeaving?.();
       this.#removeEdges(waiterId, targetIds);
       await new Promise<void>((resolve) => pool.endWait(place, resolve));
       // Told to end while it waited for its slot.
@@ -111,7 +112,7 @@ export class Waiting {
     const others = new AbortController();
     const leave = (): void => others.abort(limits.signal?.reason);
     if (limits.signal?.aborted === true) throw limits.signal.reason;
-    limits.signal?.addEventListener('abort', leave, { once: true });
+    const stopLeaving = limits.signal === undefined ? null : onAbortOf(limits.signal, leave);
     try {
       const waits = live.map((job) =>
         this.#core.waiters.wait(job, { timeoutMs: limits.timeoutMs, signal: others.signal }).then((view) => {
@@ -125,7 +126,7 @@ export class Waiting {
         await Promise.allSettled(waits);
       }
     } finally {
-      limits.signal?.removeEventListener('abort', leave);
+      stopLeaving?.();
       if (!others.signal.aborted) others.abort(LEAVE);
     }
     return this.#entries(targets, settled);

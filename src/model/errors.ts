@@ -43,6 +43,12 @@ export const ERRORS = {
   ),
   'command.start_failed': spec(false, (d: Why) => `The command could not be started: ${d.message}`),
   'config.invalid': spec(false, (d: { option: string; message: string }) => `The option ${d.option} is not valid: ${d.message}.`),
+  'control.failed': spec(false, (d: Why) => `The request failed for a reason that was not foreseen: ${d.message}.`),
+  'control.lost': spec(
+    true,
+    (d: { dataDir: string; pid: number | null }) =>
+      `The process${d.pid === null ? '' : ` ${d.pid}`} that owns ${d.dataDir} ended the connection before it answered.`,
+  ),
   'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
   'control.unavailable': spec(
     true,
@@ -82,6 +88,7 @@ export const ERRORS = {
       `Waiting for ${quote(d.jobId)} here would never end: it is this job, one of its ancestors, or it waits for this job.`,
   ),
   'job.worker_died': spec(false, (d: Why) => `The worker died before the job was done: ${d.message}.`),
+  'limit.connections': spec(true, (d: { limit: number }) => `${d.limit} connections are open already, and no more are accepted.`),
   'limit.input_bytes': spec(
     false,
     (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
@@ -139,5 +146,11 @@ export function offstageError<Code extends ErrorCode>(
   return new OffstageError(code, message, (details ?? {}) as Readonly<Record<string, unknown>>, options);
 }
 
-export const isOffstageError = (value: unknown, code?: ErrorCode): value is OffstageError =>
-  value instanceof OffstageError && (code === undefined || value.code === code);
+/** Total: `value` is anything that was thrown, also a Proxy that throws when it is looked at. */
+export function isOffstageError(value: unknown, code?: ErrorCode): value is OffstageError {
+  try {
+    return value instanceof OffstageError && (code === undefined || value.code === code);
+  } catch {
+    return false;
+  }
+}
