@@ -2,10 +2,13 @@
  * What a job of kind `command` is given, how it is checked at spawn, and what of it may be shown.
  *
  * CIN1  The values of `env` may be secrets: no message of this file holds one, and `redactCommandInput` hides them (B74).
+ * CIN2  A long `stdin` is not stored: nothing is ever run again, so the record needs no more than its length.
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { JsonValue } from '../model/json.ts';
+import { LIMITS } from '../model/limits.ts';
 import { TOKEN_NAME } from './process-table.ts';
+import { formatBytes } from './tail-text.ts';
 
 export interface CommandInput {
   /** A name looked up on the child's PATH, or a path (relative ones from `cwd`); with `shell`, a script. */
@@ -54,6 +57,9 @@ function* issuesOf(value: unknown): Generator<StandardSchemaV1.Issue> {
     yield { message: 'must be an array of strings without zero bytes', path: ['args'] };
   }
   if (stdin !== undefined && typeof stdin !== 'string') yield { message: 'must be a string', path: ['stdin'] };
+  else if (stdin !== undefined && Buffer.byteLength(stdin) > LIMITS.stdinBytes) {
+    yield { message: `must not be longer than ${formatBytes(LIMITS.stdinBytes)}`, path: ['stdin'] };
+  }
   if (shell !== undefined && typeof shell !== 'boolean' && !(isText(shell) && shell !== '')) {
     yield { message: 'must be true, false, or the name of a shell', path: ['shell'] };
   }
@@ -77,11 +83,12 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0');
 
-/** The input as the record shows it: names of variables, not their values. */
+/** The input as the record shows it: names of variables, not their values (CIN1); a long `stdin` by its length (CIN2). */
 export function redactCommandInput(input: JsonValue): JsonValue {
-  if (!isObject(input) || !isObject(input.env)) return input;
-  return {
-    ...(input as { [key: string]: JsonValue }),
-    env: Object.fromEntries(Object.keys(input.env).map((name) => [name, HIDDEN])),
-  };
+  if (!isObject(input)) return input;
+  const shown = { ...(input as { [key: string]: JsonValue }) };
+  if (isObject(input.env)) shown.env = Object.fromEntries(Object.keys(input.env).map((name) => [name, HIDDEN]));
+  const stdinBytes = typeof input.stdin === 'string' ? Buffer.byteLength(input.stdin) : 0;
+  if (stdinBytes > LIMITS.stdinShownBytes) shown.stdin = `(${formatBytes(stdinBytes)}, not kept)`;
+  return shown;
 }

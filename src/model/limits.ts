@@ -11,6 +11,10 @@ export const LIMITS = {
   idBytes: 512,
   /** Input is held in memory while its job lives and is read with it. */
   inputBytes: MIB,
+  /** Standard input of a command: a prompt with files in it. Held in memory while the job lives; long ones are never stored. */
+  stdinBytes: 16 * MIB,
+  /** Standard input up to this length is shown in the record. */
+  stdinShownBytes: 64 * KIB,
   /** A result is read with every get and shown in lists; larger ones belong in a file that the result names. */
   resultBytes: 256 * KIB,
   /** Text results keep their end, where the conclusion stands. */

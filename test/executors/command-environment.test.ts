@@ -48,6 +48,14 @@ describe('B74: a minimal environment, and secrets nowhere else', () => {
     expect(redactCommandInput('odd')).toBe('odd');
   });
 
+  it('B50: a long standard input is not stored, a short one is shown, and there is an end to it', async () => {
+    const stdin = 'p'.repeat(8 * 1024 * 1024);
+    expect(redactCommandInput({ command: 'x', stdin })).toEqual({ command: 'x', stdin: '(8.0 MiB, not kept)' });
+    expect(redactCommandInput({ command: 'x', stdin: 'short' })).toEqual({ command: 'x', stdin: 'short' });
+    const { issues } = await commandInput['~standard'].validate({ command: 'x', stdin: stdin.repeat(2).concat('p') });
+    expect(issues).toEqual([{ message: 'must not be longer than 16.0 MiB', path: ['stdin'] }]);
+  });
+
   it('B74: no start failure holds a value', async () => {
     const env = { KEY: `zz2${'x'.repeat(4 * 1024 * 1024)}` };
     const error = await start({ command: 'true', env }).failure;
