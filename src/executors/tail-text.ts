@@ -1,8 +1,8 @@
 /**
  * Text that keeps its end: bounded memory whatever comes in, and an honest first line when something was cut.
  *
- * TAIL1  Never holds much more than the limit (at most one chunk more).
- * TAIL2  `text()` is at most `limitBytes` of UTF-8, its first line included, and never cuts a character in two.
+ * TAI1  Never holds much more than the limit (at most one chunk more).
+ * TAI2  `text()` is at most `limitBytes` of UTF-8, its first line included, and never cuts a character in two.
  */
 const KIB = 1024;
 /** Small chunks are joined up to this size, so that a byte at a time costs no list of bytes. */

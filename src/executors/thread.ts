@@ -38,10 +38,9 @@ export type { ThreadBody, ThreadContext } from './thread-worker.ts';
 
 const IDLE_TIMEOUT_MS = 5_000;
 /** Where the sources run as they are, the built worker is used: a thread loads plain JavaScript only. */
-const WORKER_FILE = new URL(
-  import.meta.url.endsWith('.ts') ? '../../dist/executors/thread-worker.js' : './thread-worker.js',
-  import.meta.url,
-);
+const WORKER_FILE = import.meta.url.endsWith('.ts')
+  ? new URL('../../dist/executors/thread-worker.js', import.meta.url)
+  : new URL('./thread-worker.js', import.meta.url);
 
 export interface ThreadExecutorOptions {
   /** Binds the kind to one module: the job's input is then the data. Absent: each job names its module. */

@@ -61,14 +61,14 @@ describe('reading the pipes of a command', () => {
   });
 });
 
-describe('TAIL: text that keeps its end', () => {
+describe('TAI: text that keeps its end', () => {
   it('says nothing when all of it fits', () => {
     const tail = new TailText(10);
     for (const text of ['12345', '67890']) tail.append(text);
     expect(tail.text()).toBe('1234567890');
   });
 
-  it('TAIL2: stays within its limit, first line included, and cuts no character in two', () => {
+  it('TAI2: stays within its limit, first line included, and cuts no character in two', () => {
     for (const limit of [64, 65, 66, 67, 1000]) {
       const tail = new TailText(limit);
       for (let i = 0; i < 2_000; i += 1) tail.append('é🎭');
