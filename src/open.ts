@@ -17,6 +17,7 @@ import { offstageError } from './model/errors.ts';
 import type { Executor, Executors } from './model/executor.ts';
 import type { EngineOptions } from './model/options.ts';
 import { levelStore } from './persistence/level-store.ts';
+import { CONTROL_SOCKET } from './persistence/ownership.ts';
 import type { Store } from './persistence/store.ts';
 
 // biome-ignore lint/complexity/noBannedTypes: the empty record is the right default: no kinds but the built-in ones.
@@ -55,7 +56,7 @@ export async function open<const Kinds extends Executors = {}>(
   if (options.control === true && dataDir === null) {
     throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
   }
-  const store = options.store ?? (await levelStore(dataDir as string));
+  const store = options.store ?? (await levelStore(dataDir as string, { control: controlPathOf(options, dataDir) }));
   const closers: (() => Promise<void> | void)[] = [];
   let engine: Offstage<Kinds & Pick<BuiltInKinds, 'command'>>;
   try {
@@ -78,6 +79,10 @@ export async function open<const Kinds extends Executors = {}>(
   if (options.handleSignals === true) closers.push(closeOnSignals(engine));
   return engine;
 }
+
+/** Said from the first instant of the lock on, so that others know that they may wait for it. */
+const controlPathOf = (options: OpenOptions<Executors>, dataDir: string | null): string | null =>
+  options.control === true && dataDir !== null ? join(dataDir, CONTROL_SOCKET) : null;
 
 function dataDirOf(options: OpenOptions<Executors>): string | null {
   const { dataDir, store } = options;

@@ -11,6 +11,8 @@ import { dirname, join, resolve } from 'node:path';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 
 const OWNER_FILE = 'owner.json';
+/** In the data folder: where its owner serves its verbs, if it does. */
+export const CONTROL_SOCKET = 'control.sock';
 
 export interface Owner {
   readonly pid: number;

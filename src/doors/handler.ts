@@ -1,0 +1,89 @@
+/**
+ * Requests in, answers out: the verbs of spec 13 for whatever transport carries them.
+ *
+ * HND1  Whatever comes in is answered: bad input with an error that echoes its `request_id`, never with a crash (B55).
+ * HND2  When the other side has gone, what waits for it ends. Jobs never do.
+ */
+import type { Offstage } from '../engine/offstage.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import type { JsonValue } from '../model/json.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { Connection, Frame } from './connection.ts';
+import { JOB_ACTIONS } from './job-actions.ts';
+import type { Action } from './request.ts';
+import { RequestFields } from './request-fields.ts';
+import { ROW_ACTIONS } from './row-actions.ts';
+import { subscribe } from './subscribe.ts';
+import type { WireFields } from './wire-names.ts';
+
+const ACTIONS: ReadonlyMap<unknown, Action> = new Map<unknown, Action>(
+  Object.entries({ ...JOB_ACTIONS, ...ROW_ACTIONS, subscribe }),
+);
+
+/** What the handler does not understand, as an answer. */
+export const protocolError = (message: string): OffstageError => offstageError('control.protocol', { message });
+
+/** Handles one request and sends its answer. Never rejects. */
+export async function handle(offstage: Offstage, request: unknown, connection: Connection): Promise<void> {
+  let requestId: JsonValue = null;
+  const gone = new AbortController();
+  const forget = connection.onClose(() => gone.abort());
+  try {
+    const fields = fieldsOf(request);
+    requestId = requestIdOf(fields);
+    const action = ACTIONS.get(fields.action);
+    if (action === undefined) throw protocolError(unknownAction(fields.action));
+    const result = await action({
+      offstage,
+      fields: new RequestFields(fields),
+      connection,
+      requestId,
+      signal: gone.signal,
+    });
+    if (result !== null) await connection.send({ ...result, type: 'result', request_id: requestId });
+  } catch (error) {
+    await connection.send(errorFrame(error, requestId));
+  } finally {
+    forget();
+  }
+}
+
+/** The same for a request as text. */
+export async function handleText(offstage: Offstage, text: string, connection: Connection): Promise<void> {
+  let request: unknown;
+  try {
+    request = JSON.parse(text);
+  } catch {
+    await connection.send(errorFrame(protocolError('it is not JSON'), null));
+    return;
+  }
+  await handle(offstage, request, connection);
+}
+
+export function errorFrame(error: unknown, requestId: JsonValue): Frame {
+  const { message, code, retryable } = isOffstageError(error) ? error : unexpected(error);
+  return { type: 'error', request_id: requestId, error: message, error_code: code, retryable };
+}
+
+function unexpected(error: unknown): OffstageError {
+  const message = error instanceof Error ? error.message : 'something that is no error was thrown';
+  return offstageError('control.failed', { message }, { cause: error });
+}
+
+function fieldsOf(request: unknown): WireFields {
+  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as WireFields;
+  throw protocolError('a request must be an object');
+}
+
+function requestIdOf(fields: WireFields): JsonValue {
+  const id = Object.hasOwn(fields, 'request_id') ? (fields.request_id as JsonValue) : null;
+  if (id === null || typeof id === 'number') return id;
+  if (typeof id === 'string' && id.length <= LIMITS.idBytes) return id;
+  throw protocolError('request_id must be a short string or a number');
+}
+
+function unknownAction(action: unknown): string {
+  if (action === undefined) return 'the action is missing';
+  if (typeof action !== 'string') return 'the action must be a string';
+  return `there is no action ${JSON.stringify(action.slice(0, 80))}`;
+}

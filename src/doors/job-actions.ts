@@ -1,0 +1,166 @@
+/**
+ * Requests about jobs, as the wire words them (spec 13).
+ *
+ * JAC1  A door translates and never decides: defaults and rules are the engine's.
+ */
+import type { JsonValue } from '../model/json.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { JobStatus, JobView } from '../model/records.ts';
+import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
+import { pageOf } from './page.ts';
+import type { Action, Request } from './request.ts';
+import { invalidField, RequestFields } from './request-fields.ts';
+import { cancelledManyToWire, historyToWire, jobToWire, spawnFromWire, type WireFields } from './wire-names.ts';
+
+const SPAWN_TEXTS = [
+  'job_id',
+  'kind',
+  'description',
+  'prompt',
+  'agent_id',
+  'caller_session_id',
+  'parent_job_id',
+  'parent_msg_id',
+] as const;
+
+const spawnJob: Action = async ({ offstage, fields }) => {
+  const context = fields.oneOf('context', ['inherit', 'clean']) ?? 'inherit';
+  const given = RequestFields.present({
+    ...Object.fromEntries(SPAWN_TEXTS.map((name) => [name, fields.text(name)])),
+    session_id: sessionOf(fields),
+    context,
+    wait: fields.flag('wait'),
+    timeout_ms: fields.number('timeout_ms'),
+    idle_timeout_ms: fields.number('idle_timeout_ms'),
+    input: inputOf(fields, context),
+  }) as WireFields;
+  const job = await offstage.spawn({ kind: 'agent', ...spawnFromWire(given) } as SpawnOptions);
+  return { job_id: job.jobId, status: job.status, parent_msg_id: job.parentMessageId };
+};
+
+/** The input as given, else made of the prompt, as agents take it. */
+function inputOf(fields: RequestFields, context: string): JsonValue | undefined {
+  const input = fields.get('input');
+  if (input !== undefined) return input;
+  const prompt = fields.text('prompt');
+  if (prompt !== undefined) return { prompt, context };
+  if (fields.text('kind') === undefined) throw invalidField('prompt', 'it is missing');
+  return undefined;
+}
+
+/** Requests may use either name; two different sessions are a mistake. */
+function sessionOf(fields: RequestFields): string | undefined {
+  const sessionId = fields.text('session_id');
+  const parentSessionId = fields.text('parent_session_id');
+  if (sessionId !== undefined && parentSessionId !== undefined && sessionId !== parentSessionId) {
+    throw invalidField('session_id', 'parent_session_id names another session');
+  }
+  return sessionId ?? parentSessionId;
+}
+
+const selectionOf = (fields: RequestFields) => ({
+  sessionId: sessionOf(fields),
+  taskId: fields.text('task_id'),
+  parentJobId: fields.text('parent_job_id'),
+  parentMessageId: fields.text('parent_msg_id'),
+  status: fields.textOrTexts('status_filter') as JobStatus | readonly JobStatus[] | undefined,
+});
+
+const listJobs: Action = async ({ offstage, fields }) => {
+  const query = RequestFields.present({
+    ...selectionOf(fields),
+    callerSessionId: fields.text('caller_session_id'),
+    kind: fields.text('kind'),
+    limit: fields.number('limit'),
+    before: fields.text('before'),
+  }) as ListQuery;
+  const jobs = await offstage.list(query);
+  const { rows, isCut } = pageOf(jobs, jobToWire);
+  const isMore = isCut || jobs.length === (query.limit ?? LIMITS.listDefault);
+  return { tasks: rows, next_before: isMore ? (rows.at(-1)?.job_id ?? null) : null };
+};
+
+const getJob: Action = async ({ offstage, fields }) => jobToWire(await offstage.get(fields.requiredText('job_id')));
+
+const cancelJob: Action = async ({ offstage, fields }) => {
+  const job = await offstage.cancel(fields.requiredText('job_id'), RequestFields.present({ reason: fields.text('reason') }));
+  return { job_id: job.jobId, status: job.status, cancel_requested_at: job.cancelRequestedAt };
+};
+
+const cancelJobs: Action = async ({ offstage, fields }) => {
+  const selector = RequestFields.present({ ids: fields.texts('job_ids'), ...selectionOf(fields) }) as CancelManySelector;
+  const reason = fields.text('reason');
+  return cancelledManyToWire(await offstage.cancelMany(selector, RequestFields.present({ reason })));
+};
+
+const awaitJobs: Action = async ({ offstage, fields, signal }) => {
+  const ids = fields.texts('job_ids');
+  if (ids === undefined) throw invalidField('job_ids', 'it is missing');
+  const entries = await offstage.waitMany(ids, {
+    mode: fields.oneOf('mode', ['all', 'any']) ?? 'all',
+    ...RequestFields.present({ timeoutMs: waitOf(fields) }),
+    signal,
+  });
+  return { tasks: entries.map(entryToWire) };
+};
+
+/** Milliseconds; `null` waits without limit, absent leaves it to the engine. */
+function waitOf(fields: RequestFields): number | null | undefined {
+  return fields.isNull('timeout') ? null : fields.number('timeout');
+}
+
+const entryToWire = (entry: WaitManyEntry): WireFields =>
+  'status' in entry
+    ? jobToWire(entry satisfies JobView)
+    : { job_id: entry.jobId, error: 'No such job.', error_code: entry.error.code };
+
+const getHistory: Action = async ({ offstage, fields }) => {
+  const jobId = fields.requiredText('job_id');
+  return { job_id: jobId, history: (await offstage.history(jobId)).map(historyToWire) };
+};
+
+/** Text of one answer, at most: escaped as JSON it may grow sixfold. */
+const PART_CHARACTERS = LIMITS.frameBytes / 8;
+
+/**
+ * With `parts`, everything comes, in frames `part` before the result. Without, one answer holds the end of it, and `cut` says so.
+ * `end` is the number of characters up to there: what comes later has that `offset`, or a higher one, in `job_output` events.
+ */
+const getOutput: Action = async (request) => {
+  const { offstage, fields } = request;
+  const jobId = fields.requiredText('job_id');
+  const tail = fields.number('tail');
+  const isWhole = fields.flag('parts') === true || tail === undefined;
+  const whole = isWhole ? await offstage.output(jobId) : '';
+  const text = tail === undefined ? whole : await offstage.output(jobId, { tail });
+  const end = isWhole ? { end: whole.length } : {};
+  if (fields.flag('parts') !== true) {
+    const start = cutPoint(text, Math.max(0, text.length - PART_CHARACTERS));
+    return { job_id: jobId, output: text.slice(start), cut: start > 0, ...end };
+  }
+  await sendParts(request, text);
+  return { job_id: jobId, ...end };
+};
+
+async function sendParts({ connection, requestId, signal }: Request, text: string): Promise<void> {
+  for (let from = 0; from < text.length && !signal.aborted; ) {
+    const to = cutPoint(text, from + PART_CHARACTERS);
+    await connection.send({ type: 'part', request_id: requestId, text: text.slice(from, to) });
+    from = to;
+  }
+}
+
+/** `index`, or the place after it where no pair of surrogates is torn apart. */
+export const cutPoint = (text: string, index: number): number =>
+  (text.charCodeAt(index) & 0xfc00) === 0xdc00 ? index + 1 : Math.min(index, text.length);
+
+export const JOB_ACTIONS = {
+  spawn_job: spawnJob,
+  list_jobs: listJobs,
+  get_job: getJob,
+  cancel_job: cancelJob,
+  cancel_jobs: cancelJobs,
+  await_jobs: awaitJobs,
+  get_history: getHistory,
+  get_output: getOutput,
+} as const satisfies Readonly<Record<string, Action>>;

@@ -1,0 +1,125 @@
+/**
+ * One client of the control socket: lines in, lines out.
+ *
+ * SCN1  Requests start in the order in which they came; their answers come as they are ready.
+ * SCN2  Memory per client is bounded: nothing more is read while too many requests are under way or the client does not read its answers.
+ * SCN3  When the client has gone, whatever waits for it is told, once.
+ */
+import type { Socket } from 'node:net';
+import type { Offstage } from '../engine/offstage.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { Connection, Frame } from './connection.ts';
+import { errorFrame, handleText, protocolError } from './handler.ts';
+import { type Line, LineSplitter } from './line-splitter.ts';
+
+const MOST_REQUESTS = 1_024;
+
+export class SocketConnection implements Connection {
+  readonly #offstage: Offstage;
+  readonly #socket: Socket;
+  readonly #splitter = new LineSplitter(LIMITS.frameBytes);
+  readonly #onClose = new Set<() => void>();
+  #lines: Line[] = [];
+  #underWay = 0;
+  #hasGone = false;
+  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
+
+  constructor(offstage: Offstage, socket: Socket) {
+    this.#offstage = offstage;
+    this.#socket = socket;
+    socket.on('data', (chunk) => {
+      this.#lines.push(...this.#splitter.push(chunk));
+      this.#advance();
+    });
+    socket.on('drain', () => {
+      this.#makeRoom();
+      this.#advance();
+    });
+    // It may have closed only its side: what was asked is answered still, but nothing waits for it.
+    socket.on('end', () => {
+      this.#leave();
+      this.#endWhenAnswered();
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#lines = [];
+      this.#leave();
+      this.#makeRoom();
+    });
+  }
+
+  /** Requests that are not answered yet. */
+  get requestsUnderWay(): number {
+    return this.#underWay + this.#lines.length;
+  }
+
+  send(frame: Frame): Promise<void> {
+    if (!this.#socket.writable) return Promise.resolve();
+    if (this.#socket.write(`${JSON.stringify(frame)}\n`)) return Promise.resolve();
+    if (this.#room === null) {
+      let resolve = (): void => {};
+      const promise = new Promise<void>((settle) => {
+        resolve = settle;
+      });
+      this.#room = { promise, resolve };
+    }
+    return this.#room.promise;
+  }
+
+  onClose(callback: () => void): () => void {
+    if (this.#hasGone) callback();
+    else this.#onClose.add(callback);
+    return () => this.#onClose.delete(callback);
+  }
+
+  /** Says goodbye after what was sent; by `deadlineMs` it is over in any case. */
+  end(deadlineMs: number): Promise<void> {
+    this.#lines = [];
+    this.#socket.pause();
+    this.#leave();
+    if (this.#socket.destroyed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#socket.destroy(), deadlineMs);
+      this.#socket.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#socket.end(() => this.#socket.destroy());
+    });
+  }
+
+  #advance(): void {
+    while (this.#lines.length > 0 && this.#underWay < MOST_REQUESTS && this.#room === null) {
+      this.#start(this.#lines.shift() as Line);
+    }
+    if (this.#lines.length > 0) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  #start(line: Line): void {
+    this.#underWay += 1;
+    const answered =
+      'text' in line ? handleText(this.#offstage, line.text, this) : this.send(errorFrame(protocolError(line.fault), null));
+    void answered.finally(() => {
+      this.#underWay -= 1;
+      if (this.#lines.length > 0) this.#advance();
+      if (this.#hasGone) this.#endWhenAnswered();
+    });
+  }
+
+  #endWhenAnswered(): void {
+    if (this.requestsUnderWay === 0) this.#socket.end();
+  }
+
+  #leave(): void {
+    if (this.#hasGone) return;
+    this.#hasGone = true;
+    for (const callback of this.#onClose) callback();
+    this.#onClose.clear();
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve();
+    this.#room = null;
+  }
+}

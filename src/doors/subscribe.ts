@@ -1,0 +1,155 @@
+/**
+ * `subscribe`: what was missed, a snapshot, then everything that happens (spec 11, 12).
+ *
+ * SUB1  Record events before the snapshot are no newer than it, those after it are newer; with `after`, none is missing and none comes twice.
+ * SUB2  A cursor that this folder has not reached, or that is older than its log, gets one `resync`.
+ * SUB3  A reader that does not read costs bounded memory: the engine's reader takes it back to the log, at the price of volatile events.
+ * SUB4  One subscription per connection: a new one takes the place of the old one.
+ */
+import type { Offstage } from '../engine/offstage.ts';
+import type { OffstageEvent } from '../model/events.ts';
+import { LIMITS } from '../model/limits.ts';
+import { isTerminal } from '../model/records.ts';
+import type { Snapshot } from '../model/requests.ts';
+import type { Connection } from './connection.ts';
+import { cutPoint } from './job-actions.ts';
+import { pageOf } from './page.ts';
+import type { Action } from './request.ts';
+import { invalidField } from './request-fields.ts';
+import { eventToWire, jobToWire, sessionToWire, taskToWire, type WireFields } from './wire-names.ts';
+
+const subscriptions = new WeakMap<Connection, AbortController>();
+
+const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
+
+export const subscribe: Action = async ({ offstage, fields, connection, requestId }) => {
+  const after = fields.number('after');
+  if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) {
+    throw invalidField('after', 'it must be an integer of 0 or more');
+  }
+  const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
+  const jobId = fields.text('job_id');
+  const ending = new AbortController();
+  subscriptions.get(connection)?.abort();
+  subscriptions.set(connection, ending);
+  const forget = connection.onClose(() => ending.abort());
+  const { signal } = ending;
+  // Events are collected from here on, so nothing falls between the snapshot and them.
+  const live = offstage.events({ signal });
+  try {
+    const snapshot = await offstage.snapshot();
+    const running = new RunningJobs(offstage.jobsModel.get().live.values());
+    const send = async (event: OffstageEvent): Promise<void> => {
+      if (jobId !== undefined && event.type !== 'resync' && !('jobId' in event && event.jobId === jobId)) return;
+      for (const frame of framesOf(event, names)) await connection.send(frame);
+    };
+    const pump = async (): Promise<void> => {
+      if (after !== undefined) await replay({ offstage, after, snapshot, signal, send });
+      await connection.send({ ...snapshotToWire(snapshot, jobId), type: 'snapshot', request_id: requestId });
+      for await (const event of live) {
+        if (signal.aborted) break;
+        // The snapshot covers it.
+        if (isVolatile(event) ? event.seq < snapshot.seq : event.seq <= snapshot.seq) continue;
+        await send(event);
+        const notice = running.observe(event);
+        if (notice !== null && (jobId === undefined || jobId === notice.job_id)) await connection.send(notice);
+      }
+    };
+    pump()
+      .catch(() => {})
+      .finally(() => {
+        ending.abort();
+        forget();
+        return live.return?.(undefined);
+      });
+  } catch (error) {
+    ending.abort();
+    forget();
+    await live.return?.(undefined);
+    throw error;
+  }
+  return null;
+};
+
+/** Sends the record events after a cursor up to the snapshot, or one `resync` for a cursor that this folder has not reached. */
+async function replay(options: {
+  readonly offstage: Offstage;
+  readonly after: number;
+  readonly snapshot: Snapshot;
+  readonly signal: AbortSignal;
+  readonly send: (event: OffstageEvent) => Promise<void>;
+}): Promise<void> {
+  const { offstage, after, signal, send } = options;
+  const { seq, epoch } = options.snapshot;
+  if (after > seq) await send({ type: 'resync', seq, epoch, at: Date.now() });
+  if (after >= seq) return;
+  for await (const event of offstage.events({ after, signal })) {
+    if (isVolatile(event)) continue;
+    if (event.seq > seq && event.type !== 'resync') return;
+    await send(event);
+    if (event.seq >= seq) return;
+  }
+}
+
+function* framesOf(event: OffstageEvent, names: 'ours' | 'seed'): Generator<WireFields & { readonly type: string }> {
+  if (event.type !== 'job.output') {
+    yield asFrame(eventToWire(event, names));
+    return;
+  }
+  const { text, offset } = event;
+  for (let from = 0; from < text.length; ) {
+    const to = cutPoint(text, from + LIMITS.frameBytes / 8);
+    yield asFrame(eventToWire({ ...event, text: text.slice(from, to), offset: offset + from }, names));
+    from = to;
+  }
+}
+
+const asFrame = (wire: WireFields): WireFields & { readonly type: string } => wire as WireFields & { readonly type: string };
+
+function snapshotToWire(snapshot: Snapshot, jobId: string | undefined): WireFields {
+  const { epoch, seq, counts } = snapshot;
+  if (jobId !== undefined) return { epoch, seq };
+  const jobs = pageOf(snapshot.jobs, jobToWire);
+  const isMore = jobs.isCut || snapshot.jobs.length === LIMITS.listDefault;
+  return {
+    epoch,
+    seq,
+    tasks: pageOf(snapshot.tasks, taskToWire).rows,
+    sessions: pageOf(snapshot.sessions, sessionToWire).rows,
+    jobs: jobs.rows,
+    next_before: isMore ? (jobs.rows.at(-1)?.job_id ?? null) : null,
+    counts: { ...counts },
+  };
+}
+
+/** The seed's `running_task`: which jobs of a session are at work, for its sidebar. */
+class RunningJobs {
+  readonly #bySession = new Map<string, Set<string>>();
+
+  constructor(live: Iterable<{ readonly status: string; view(): { readonly jobId: string; readonly sessionId: string } }>) {
+    for (const row of live) if (row.status === 'running') this.#of(row.view().sessionId).add(row.view().jobId);
+  }
+
+  observe(event: OffstageEvent): (WireFields & { readonly type: string }) | null {
+    if (event.type !== 'job.status') return null;
+    const { jobId, sessionId, status, cancelRequestedAt } = event;
+    const jobs = this.#of(sessionId);
+    if (status === 'running' && cancelRequestedAt === null) jobs.add(jobId);
+    else if (isTerminal(status)) jobs.delete(jobId);
+    else return null;
+    if (jobs.size === 0) this.#bySession.delete(sessionId);
+    return {
+      type: 'running_task',
+      session_id: sessionId,
+      job_id: jobId,
+      running: status === 'running',
+      running_count: jobs.size,
+    };
+  }
+
+  #of(sessionId: string): Set<string> {
+    const jobs = this.#bySession.get(sessionId) ?? new Set();
+    this.#bySession.set(sessionId, jobs);
+    return jobs;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The other end of the handler: asks, and gets answers and events, over any transport.
+ *
+ * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
+ * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
+ */
+import { ERRORS, type ErrorCode, OffstageError, offstageError } from '../model/errors.ts';
+import type { WireFields } from './wire-names.ts';
+
+export interface Transport {
+  send(request: WireFields): void;
+  /** Lets go of the connection. */
+  close(): void;
+}
+
+export type EventListener = (frame: WireFields) => Promise<void> | void;
+
+interface Pending {
+  readonly resolve: (answer: WireFields) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onPart: ((text: string) => Promise<void> | void) | undefined;
+}
+
+export class WireClient {
+  readonly #transport: Transport;
+  readonly #pending = new Map<number, Pending>();
+  #onEvent: EventListener = () => {};
+  #lastId = 0;
+  #end: OffstageError | null = null;
+  #onEnd = (): void => {};
+  /** Resolves when the connection has ended, whoever ended it. */
+  readonly ended: Promise<void>;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    this.ended = new Promise((resolve) => {
+      this.#onEnd = resolve;
+    });
+  }
+
+  /** @param onPart gets the text of frames that come before the answer */
+  request(action: string, fields: WireFields = {}, onPart?: Pending['onPart']): Promise<WireFields> {
+    if (this.#end !== null) return Promise.reject(this.#end);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject, onPart });
+      this.#transport.send({ ...fields, action, request_id: id });
+    });
+  }
+
+  /** Who gets the events of a subscription from now on. */
+  listen(listener: EventListener): void {
+    this.#onEvent = listener;
+  }
+
+  /** The transport hands over a frame. Resolves when the next one may come. */
+  async receive(frame: WireFields): Promise<void> {
+    const { type, request_id: id } = frame;
+    const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
+    if (type === 'part') return pending?.onPart?.(frame.text as string);
+    if (type === 'error') {
+      const error = errorOf(frame);
+      // An error that names no request is about the connection as such.
+      if (pending === undefined) return this.fail(error);
+      this.#pending.delete(id as number);
+      return pending.reject(error);
+    }
+    if (type === 'result' || type === 'snapshot') {
+      if (pending === undefined) return;
+      this.#pending.delete(id as number);
+      return pending.resolve(frame);
+    }
+    return this.#onEvent(frame);
+  }
+
+  /** Ends the connection; what is not answered yet rejects with `error`. */
+  fail(error: OffstageError): void {
+    if (this.#end !== null) return;
+    this.#end = error;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of pending) reject(error);
+    this.#transport.close();
+    this.#onEnd();
+  }
+
+  close(): void {
+    this.fail(offstageError('engine.closing', {}));
+  }
+}
+
+/** An error as the other side raised it: with its code and its sentence. */
+function errorOf({ error, error_code: code }: WireFields): OffstageError {
+  if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return new OffstageError(code as ErrorCode, String(error), {});
+  return offstageError('control.failed', { message: String(error) });
+}
