@@ -185,7 +185,9 @@ export class BodyRunner {
 
   /** The record has ended before: what the body did since is history, nothing more. */
   #settledLate(job: LiveJob, execution: Execution, settlement: Settlement, at: number): void {
-    this.#core.system.supervisor.send({ type: 'body.reclaimed' });
+    const { supervisor } = this.#core.system;
+    // After close nobody counts any more, and XState complains about events to an actor that is done.
+    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: 'body.reclaimed' });
     const entries: HistoryEntry[] = [];
     if (settlement.kind === 'returned' && settlement.value !== undefined && settlement.value !== null)
       entries.push({ at, type: 'late_result_dropped' });
