@@ -13,6 +13,8 @@ interface Job {
   readonly order: number;
   readonly session: string;
   readonly endsAtStart: boolean;
+  /** Its record has ended while it held its slot. */
+  isDetached: boolean;
   state: 'queued' | 'executing' | 'waiting' | 'unwinding' | 'settled';
   isAwaited: boolean;
   openWaits: number;
@@ -118,6 +120,7 @@ const step = fc.oneof(
   { weight: 6, arbitrary: fc.record({ type: fc.constant('endWait' as const), which }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('wake' as const), which }) },
   { weight: 5, arbitrary: fc.record({ type: fc.constant('release' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('detach' as const), which }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('turn' as const) }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('close' as const), isReal: fc.nat(20).map((n) => n === 0) }) },
 );
@@ -158,6 +161,7 @@ it(
               order,
               session,
               endsAtStart,
+              isDetached: false,
               state: 'queued',
               isAwaited: false,
               openWaits: 0,
@@ -219,6 +223,11 @@ it(
               if (job.state === 'waiting') model.stopWaiting(job, 'unwinding');
               pool.wake(placeOf(job));
               return;
+            } else if (one.type === 'detach') {
+              const job = pick(one.which, 'executing', 'waiting', 'unwinding');
+              if (job === undefined) return;
+              if (job.state === 'executing') job.isDetached = true;
+              pool.detach(placeOf(job));
             } else if (one.type === 'release') {
               const job = pick(one.which, 'executing', 'waiting', 'unwinding', 'settled');
               if (job === undefined) return;
@@ -232,8 +241,9 @@ it(
             act(one);
             expect(happened).toEqual(model.happened);
             const states = model.jobs.map(({ state }) => state);
-            expect([pool.taken, pool.waiting, pool.queued]).toEqual([
+            expect([pool.taken, pool.stuck, pool.waiting, pool.queued]).toEqual([
               model.holding(),
+              model.jobs.filter(({ isDetached, state }) => isDetached && state !== 'settled').length,
               states.filter((state) => state === 'waiting').length,
               states.filter((state) => state === 'queued').length,
             ]);
@@ -243,7 +253,7 @@ it(
           // Everything settles: every slot comes back.
           pool.close();
           for (const place of places) pool.release(place);
-          expect([pool.taken, pool.waiting, pool.queued]).toEqual([0, 0, 0]);
+          expect([pool.taken, pool.stuck, pool.waiting, pool.queued]).toEqual([0, 0, 0, 0]);
         },
       ),
       times(250),
