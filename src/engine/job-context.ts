@@ -100,13 +100,12 @@ export class BodyContext implements JobContext {
     if (text === '') return;
     this.#heard();
     const execution = this.#execution;
-    execution.output ??= new OutputLog(this.#core.settings.spillDirectory, this.#job.base.ordinal);
+    const core = this.#core;
+    execution.output ??= new OutputLog(core.settings.spillDirectory, this.#job.base.ordinal, (error) =>
+      core.report('output.spill_failed', error),
+    );
     const offset = execution.output.end;
-    try {
-      execution.output.append(text);
-    } catch (error) {
-      this.#core.report('output.spill_failed', error);
-    }
+    execution.output.append(text);
     if (!this.#core.bus.hasObservers) return;
     const { settings, epoch, loop } = this.#core;
     this.#core.bus.publish({

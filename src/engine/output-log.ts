@@ -15,10 +15,13 @@ export interface StoredOutput {
   /** Characters before `text` that are gone from memory. */
   readonly cut: number;
   readonly hasFile: boolean;
+  /** The file holds the beginning only. */
+  readonly isCapped: boolean;
 }
 
 export class OutputLog {
-  readonly #directory: string | null;
+  #directory: string | null;
+  readonly #onError: (error: unknown) => void;
   readonly #ordinal: number;
   #chunks: string[] = [];
   #length = 0;
@@ -26,8 +29,9 @@ export class OutputLog {
   #file: number | null = null;
   #fileBytes = 0;
 
-  constructor(directory: string | null, ordinal: number) {
+  constructor(directory: string | null, ordinal: number, onError: (error: unknown) => void) {
     this.#directory = directory;
+    this.#onError = onError;
     this.#ordinal = ordinal;
   }
 
@@ -55,7 +59,14 @@ export class OutputLog {
 
   stored(): StoredOutput | null {
     const text = this.tail();
-    return text === null ? null : { text, cut: this.#cut, hasFile: this.#file !== null };
+    return text === null
+      ? null
+      : {
+          text,
+          cut: this.#cut,
+          hasFile: this.#fileBytes > 0 && this.#directory !== null,
+          isCapped: this.#fileBytes >= LIMITS.outputSpillBytes,
+        };
   }
 
   close(): void {
@@ -76,8 +87,13 @@ export class OutputLog {
 
   #openFile(): void {
     const directory = this.#directory as string;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    this.#file = openSync(outputPath(directory, this.#ordinal), 'w', 0o600);
+    try {
+      makeFolder(directory);
+      this.#file = openSync(outputPath(directory, this.#ordinal), 'w', 0o600);
+    } catch (error) {
+      this.#giveUp(error);
+      return;
+    }
     for (const chunk of this.#chunks) this.#write(chunk);
   }
 
@@ -85,14 +101,46 @@ export class OutputLog {
     const room = LIMITS.outputSpillBytes - this.#fileBytes;
     if (room <= 0 || this.#file === null) return;
     const bytes = Buffer.from(text, 'utf8');
-    this.#fileBytes += writeSync(this.#file, bytes, 0, Math.min(bytes.length, room));
+    let end = Math.min(bytes.length, room);
+    // Never half a character at the cap.
+    while (end < bytes.length && end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end -= 1;
+    try {
+      for (let written = 0; written < end; ) written += writeSync(this.#file, bytes, written, end - written);
+    } catch (error) {
+      this.#giveUp(error);
+      return;
+    }
+    this.#fileBytes += end < bytes.length ? LIMITS.outputSpillBytes : end;
+  }
+
+  /** A disk that refuses ends the file, not the job: what is in memory goes on being kept. */
+  #giveUp(error: unknown): void {
+    this.close();
+    this.#directory = null;
+    this.#onError(error);
+  }
+}
+
+/** Not recursive: the data folder is there, and making more than the last part is nobody's wish. */
+function makeFolder(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
 /** Files are named by ordinal: digits only. */
 export const outputPath = (directory: string, ordinal: number): string => join(directory, `${encodeOrdinal(ordinal)}.log`);
 
-export function readOutputFile(directory: string, ordinal: number): string | null {
+/** The whole of what was printed, as far as it was kept; says where something is missing. */
+export function joinOutput(stored: StoredOutput, directory: string | null, ordinal: number): string {
+  const file = stored.hasFile && directory !== null ? readOutputFile(directory, ordinal) : null;
+  if (file === null) return stored.cut === 0 ? stored.text : `[… ${stored.cut} characters were not kept]\n${stored.text}`;
+  return stored.isCapped ? `${file}\n[… the middle was not kept; the end follows]\n${stored.text}` : file;
+}
+
+function readOutputFile(directory: string, ordinal: number): string | null {
   try {
     return readFileSync(outputPath(directory, ordinal), 'utf8');
   } catch {

@@ -13,7 +13,7 @@ import { KEYS } from '../persistence/row-keys.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
 import type { LiveJob } from './live-job.ts';
-import { readOutputFile, type StoredOutput } from './output-log.ts';
+import { joinOutput, type StoredOutput } from './output-log.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 
@@ -145,20 +145,14 @@ export class Queries {
   async #wholeOutput(jobId: string, onlyEnd: boolean): Promise<string> {
     const { settings, store } = this.#core;
     const live = this.#core.committedJob(jobId);
-    if (live?.execution != null) {
-      const stored = live.execution.output?.stored() ?? null;
-      if (stored === null) return '';
-      return (stored.hasFile && !onlyEnd ? this.#file(live.base.ordinal, settings.spillDirectory) : null) ?? stored.text;
-    }
     const ordinal = live === undefined ? (await this.#stored(jobId)).base.ordinal : live.base.ordinal;
-    const value = await store.get(KEYS.output(ordinal));
-    if (value === undefined) return '';
-    const stored = JSON.parse(value) as StoredOutput;
-    return (stored.hasFile && !onlyEnd ? this.#file(ordinal, settings.spillDirectory) : null) ?? stored.text;
-  }
-
-  #file(ordinal: number, directory: string | null): string | null {
-    return directory === null ? null : readOutputFile(directory, ordinal);
+    let stored = live?.execution?.output?.stored() ?? null;
+    if (stored === null && (live === undefined || live.execution === null)) {
+      const value = await store.get(KEYS.output(ordinal));
+      stored = value === undefined ? null : (JSON.parse(value) as StoredOutput);
+    }
+    if (stored === null) return '';
+    return onlyEnd ? stored.text : joinOutput(stored, settings.spillDirectory, ordinal);
   }
 }
 

@@ -2,7 +2,7 @@
  * Reads what a command writes: exact UTF-8 per stream, both interleaved in order of arrival, bounded memory.
  *
  * OUT1  A character split across chunks is decoded whole; each stream has its own decoder.
- * OUT2  Readers hold back while the spill file cannot follow; so memory is bounded, and the command waits.
+ * OUT2  Memory is bounded: only the ends of the streams are kept here; the whole of it goes to `onText` as it comes.
  * OUT3  Everything the command wrote before it ended is read, also when it ends at once; what others write to its pipes later is
  *       not waited for: "done" means that the command is done.
  */
@@ -12,7 +12,6 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../model/clock.ts';
 import type { OutputStream } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { SpillFile } from './spill-file.ts';
 import { TailText } from './tail-text.ts';
 
 const KIB = 1024;
@@ -21,9 +20,6 @@ const MIB = 1024 * KIB;
 const PIPE_BYTES = 4 * MIB;
 /** Turns of the event loop without data, after which the pipes are empty. */
 const QUIET_TURNS = 2;
-/** A disk that does not take the rest within this time does not get it. */
-const FLUSH_MS = 5_000;
-const HELD_BACK_PAUSE_MS = 5;
 const ERROR_TAIL_BYTES = 4 * KIB;
 const LAST_LINE_CHARACTERS = 200;
 
@@ -33,8 +29,6 @@ export interface CommandOutputOptions {
   readonly clock: Clock;
   /** Gets both streams interleaved. Must not throw. */
   readonly onText: (text: string, stream: OutputStream) => void;
-  /** Made with a callback for "ready again"; null: nothing is spilled. */
-  readonly openSpill: ((onReady: () => void) => SpillFile) | null;
 }
 
 export class CommandOutput {
@@ -42,11 +36,9 @@ export class CommandOutput {
   readonly #streams: readonly Readable[];
   readonly #stdout = new TailText(LIMITS.resultTextBytes);
   readonly #stderr = new TailText(ERROR_TAIL_BYTES);
-  readonly #spill: SpillFile | null;
   readonly #onText: (text: string, stream: OutputStream) => void;
   readonly #flushes: (() => void)[] = [];
   #openStreams = 2;
-  #isHeldBack = false;
   /** Grows with every chunk. */
   #readBytes = 0;
 
@@ -54,7 +46,6 @@ export class CommandOutput {
     this.#clock = options.clock;
     this.#onText = options.onText;
     this.#streams = [options.stdout, options.stderr];
-    this.#spill = options.openSpill?.(() => this.#release()) ?? null;
     this.#read(options.stdout, this.#stdout, 'stdout');
     this.#read(options.stderr, this.#stderr, 'stderr');
   }
@@ -73,11 +64,6 @@ export class CommandOutput {
     return characters.length <= LAST_LINE_CHARACTERS ? line : `${characters.slice(0, LAST_LINE_CHARACTERS - 1).join('')}…`;
   }
 
-  /** The spill file, if there is one. */
-  get spillPath(): string | null {
-    return this.#spill?.path ?? null;
-  }
-
   /** Whether somebody still holds a pipe of the command. */
   get isOpen(): boolean {
     return this.#openStreams > 0;
@@ -86,29 +72,19 @@ export class CommandOutput {
   /** Call when the command has ended: reads what is left in the pipes. Takes a few turns of the event loop. */
   async drain(): Promise<void> {
     const before = this.#readBytes;
-    const begun = this.#clock.monotonic();
     let last = before;
     let quietTurns = 0;
     while (this.isOpen && quietTurns < QUIET_TURNS && this.#readBytes - before < PIPE_BYTES) {
-      if (!this.#isHeldBack) await new Promise<void>((resolve) => this.#clock.nextTurn(resolve));
-      else if (this.#clock.monotonic() - begun >= FLUSH_MS) break;
-      else await new Promise<void>((resolve) => this.#clock.schedule(HELD_BACK_PAUSE_MS, resolve));
-      quietTurns = this.#readBytes === last && !this.#isHeldBack ? quietTurns + 1 : 0;
+      await new Promise<void>((resolve) => this.#clock.nextTurn(resolve));
+      quietTurns = this.#readBytes === last ? quietTurns + 1 : 0;
       last = this.#readBytes;
     }
   }
 
-  /** Lets go of the pipes and completes the file. Nothing is read after it. */
-  async close(): Promise<void> {
+  /** Lets go of the pipes. Nothing is read after it. */
+  close(): void {
     for (const stream of this.#streams) stream.destroy();
     for (const flush of this.#flushes) flush();
-    if (this.#spill === null) return;
-    let stop = (): void => {};
-    const late = new Promise<void>((resolve) => {
-      stop = this.#clock.schedule(FLUSH_MS, resolve);
-    });
-    await Promise.race([this.#spill.close(), late]);
-    stop();
   }
 
   #read(stream: Readable, tail: TailText, name: OutputStream): void {
@@ -118,7 +94,6 @@ export class CommandOutput {
       if (text === '') return;
       tail.append(text);
       this.#onText(text, name);
-      if (this.#spill?.write(text) === false) this.#holdBack();
     };
     const flush = (): void => {
       if (isFlushed) return;
@@ -136,16 +111,5 @@ export class CommandOutput {
     stream.once('close', () => {
       this.#openStreams -= 1;
     });
-  }
-
-  #holdBack(): void {
-    this.#isHeldBack = true;
-    for (const stream of this.#streams) stream.pause();
-  }
-
-  #release(): void {
-    if (!this.#isHeldBack) return;
-    this.#isHeldBack = false;
-    for (const stream of this.#streams) stream.resume();
   }
 }

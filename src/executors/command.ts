@@ -16,7 +16,6 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../model/clock.ts';
 import { offstageError } from '../model/errors.ts';
 import { type Executor, type JobContext, type JobOf, type Outcome, outcome } from '../model/executor.ts';
-import { LIMITS } from '../model/limits.ts';
 import { type CommandInput, commandInput, redactCommandInput } from './command-input.ts';
 import { CommandOutput } from './command-output.ts';
 import { endTree } from './end-tree.ts';
@@ -35,7 +34,6 @@ import {
 } from './process-tree.ts';
 import { quietly } from './quietly.ts';
 import { launchError, type ResolvedCommand, resolveCommand } from './resolve-command.ts';
-import { SpillFile } from './spill-file.ts';
 
 /** Leftovers of a command that ended by itself get less time: the job waits for them. */
 const LEFTOVER_KILL_MS = 1_000;
@@ -43,8 +41,6 @@ const LEFTOVER_DEADLINE_MS = 5_000;
 
 export interface CommandExecutorOptions {
   readonly clock: Clock;
-  /** Where output that outgrows memory is kept, one file per execution; null or absent: it is not kept. Made when needed; its parent exists. */
-  readonly spillDirectory?: string | null;
   readonly environment?: {
     /** Names of variables that children may inherit besides the harmless ones; a final `*` matches any ending. */
     readonly allow?: readonly string[];
@@ -69,13 +65,12 @@ interface Running {
 /**
  * The executor of kind `command`; its input is `CommandInput`.
  * Errors of a job: command.not_found, command.cwd_missing, command.start_failed, command.failed, command.killed (both with `details`
- * `{exitCode, signal, outputFile?}`, and stdout reported as partial text), executor.unsupported_platform.
+ * `{exitCode, signal}`, and stdout reported as partial text), executor.unsupported_platform.
  * @throws config.invalid
  */
 export function commandExecutor(options: CommandExecutorOptions): Executor<CommandInput, Outcome> {
   const host: Host = {
     clock: options.clock,
-    spillDirectory: options.spillDirectory ?? null,
     allow: checkAllowList(options.environment?.allow ?? []),
     readTable: sharedTableReader(options.clock),
   };
@@ -89,7 +84,6 @@ export function commandExecutor(options: CommandExecutorOptions): Executor<Comma
 
 interface Host {
   readonly clock: Clock;
-  readonly spillDirectory: string | null;
   readonly allow: readonly string[];
   readonly readTable: ReadTable;
 }
@@ -123,7 +117,7 @@ async function runCommand(job: JobOf<CommandInput>, context: JobContext, host: H
     }
     const ended = first ?? (await exit);
     await output.drain();
-    await output.close();
+    output.close();
     return conclude(ended, output, context);
   } finally {
     abort.dispose();
@@ -170,24 +164,11 @@ function exitOf(child: ChildProcess, signal: AbortSignal): Promise<Exit> {
 }
 
 function collect(running: Running, context: JobContext, host: Host): CommandOutput {
-  const { spillDirectory } = host;
-  const { executionId } = context.execution;
   return new CommandOutput({
     stdout: running.stdout,
     stderr: running.stderr,
     clock: host.clock,
     onText: (text, stream) => quietly(() => context.output(text, stream)),
-    openSpill:
-      spillDirectory === null
-        ? null
-        : (onReady) =>
-            new SpillFile({
-              directory: spillDirectory,
-              executionId,
-              memoryBytes: LIMITS.outputMemoryBytes,
-              fileBytes: LIMITS.outputSpillBytes,
-              onReady,
-            }),
   });
 }
 
@@ -238,7 +219,7 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
       if (!isGraceOver()) return;
       // The job has ended without it: an unkillable child must not keep the process from exiting.
       child.unref();
-      void output.close();
+      output.close();
     },
   });
   execution.gone();
@@ -247,13 +228,12 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
 /** Turns the end of the command into the end of the job; when both were asked to end, the chart overrules this (CMD5). */
 function conclude(ended: Exit, output: CommandOutput, context: JobContext): Outcome {
   const { exitCode, signal } = ended;
-  const outputFile = output.spillPath === null ? {} : { outputFile: output.spillPath };
   const text = output.stdoutText;
-  if (exitCode === 0) return outcome({ text, value: { exitCode, signal: null, ...outputFile } });
+  if (exitCode === 0) return outcome({ text, value: { exitCode, signal: null } });
   quietly(() => context.partial(text));
   if (ended.wasAsked) throw context.signal.reason;
-  if (exitCode === null) throw offstageError('command.killed', { signal: signal ?? 'a signal', exitCode, ...outputFile });
-  throw offstageError('command.failed', { exitCode, signal: null, lastLine: output.lastErrorLine, ...outputFile });
+  if (exitCode === null) throw offstageError('command.killed', { signal: signal ?? 'a signal', exitCode });
+  throw offstageError('command.failed', { exitCode, signal: null, lastLine: output.lastErrorLine });
 }
 
 /** Resolves with null when the signal fires. `dispose` takes the listener away again. */

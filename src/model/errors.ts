@@ -29,13 +29,12 @@ export const ERRORS = {
   ),
   'command.failed': spec(
     false,
-    (d: { exitCode: number; signal?: null; lastLine?: string | null; outputFile?: string }) =>
+    (d: { exitCode: number; signal?: null; lastLine?: string | null }) =>
       `The command ended with exit code ${d.exitCode}${d.lastLine ? `: ${d.lastLine}` : '.'}`,
   ),
   'command.killed': spec(
     false,
-    (d: { signal: string; exitCode?: null; outputFile?: string }) =>
-      `The command was killed by ${d.signal}, which nobody here asked for.`,
+    (d: { signal: string; exitCode?: null }) => `The command was killed by ${d.signal}, which nobody here asked for.`,
   ),
   'command.not_found': spec(
     false,

@@ -1,18 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import { CommandOutput } from '../../src/executors/command-output.ts';
-import { SpillFile, spillPath } from '../../src/executors/spill-file.ts';
 import { formatBytes, TailText } from '../../src/executors/tail-text.ts';
-import { temporaryFolder } from './processes.ts';
 
 function streams() {
   const texts: string[] = [];
   const stdout = new PassThrough();
   const stderr = new PassThrough();
-  const output = new CommandOutput({ stdout, stderr, clock: systemClock, onText: (text) => texts.push(text), openSpill: null });
+  const output = new CommandOutput({ stdout, stderr, clock: systemClock, onText: (text) => texts.push(text) });
   return { stdout, stderr, output, texts };
 }
 
@@ -82,45 +78,5 @@ describe('TAI: text that keeps its end', () => {
 
   it('names amounts', () => {
     expect([0, 512, 1024, 1_258_291, 5 * 1024 ** 3].map(formatBytes)).toEqual(['0 B', '512 B', '1.0 KiB', '1.2 MiB', '5.0 GiB']);
-  });
-});
-
-describe('SPL: the spill file', () => {
-  it('SPL2: keeps the beginning up to its cap, whole characters only, and says that output is missing', async () => {
-    await using folder = await temporaryFolder();
-    const spill = new SpillFile({
-      directory: folder.path,
-      executionId: 'exe',
-      memoryBytes: 10,
-      fileBytes: 200,
-      onReady: () => {},
-    });
-    spill.write('a');
-    expect(spill.path).toBeNull();
-    for (let i = 0; i < 100; i += 1) spill.write('🎭');
-    await spill.close();
-    const file = await readFile(join(folder.path, 'exe.log'), 'utf8');
-    expect(Buffer.byteLength(file)).toBeLessThanOrEqual(200);
-    expect(file).toMatch(/^a(🎭)+\n\[… output beyond 200 B was not kept\]\n$/u);
-  });
-
-  it('SPL4: no id reaches a path unescaped', () => {
-    for (const id of ['../../etc/passwd', 'a/b', '', 'x'.repeat(500), 'ü']) {
-      expect(spillPath('/spill', id)).toMatch(/^\/spill\/[0-9a-f]{64}\.log$/);
-    }
-    expect(spillPath('/spill', 'exe_1-A')).toBe('/spill/exe_1-A.log');
-  });
-
-  it('SPL3: a file that exists already is not written through', async () => {
-    await using folder = await temporaryFolder();
-    const options = { directory: folder.path, executionId: 'exe', memoryBytes: 0, fileBytes: 1_000, onReady: () => {} };
-    const first = new SpillFile(options);
-    first.write('first');
-    await first.close();
-    const second = new SpillFile(options);
-    second.write('second');
-    await second.close();
-    expect(second.path).toBeNull();
-    expect(await readFile(join(folder.path, 'exe.log'), 'utf8')).toBe('first');
   });
 });

@@ -19,7 +19,6 @@ export interface Started extends FakeContext {
 export interface StartOptions {
   readonly graceMs?: number | null;
   readonly killAfterMs?: number;
-  readonly spillDirectory?: string;
   readonly allow?: readonly string[];
 }
 
@@ -45,7 +44,6 @@ export function start(input: CommandInput, options: StartOptions = {}): Started 
   const fake = fakeContext({ ...options, executionId: newExecutionId() });
   const executor = commandExecutor({
     clock: systemClock,
-    spillDirectory: options.spillDirectory ?? null,
     environment: { allow: options.allow ?? [] },
   });
   const done = Promise.resolve(executor.run(fakeJob(input), fake.context));
