@@ -54,8 +54,8 @@ export class Lab {
   async #fill(key, size) {
     const place = await this.place(key);
     if (place.redis !== undefined) place.redis.db = size === 'small' ? 1 : 2;
-    const { waves, waveJobs } = this.sizes[size];
-    const params = { ...place, warmUp: this.sizes.warmUp, waves, jobs: waveJobs, workers: 4 };
+    const { warmUp, waves, waveJobs } = this.sizes[size];
+    const params = { ...place, warmUp, waves, jobs: waveJobs, workers: 4 };
     return { place, filled: await this.run('waves', key, params) };
   }
 

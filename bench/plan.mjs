@@ -16,8 +16,8 @@ export const SIZES = {
     latencyJobs: 300,
     held: 100,
     unfinished: 1_000,
-    small: { waves: 1, waveJobs: 1_000 },
-    large: { waves: 10, waveJobs: 10_000 },
+    small: { warmUp: 0, waves: 1, waveJobs: 1_000 },
+    large: { warmUp: 5_000, waves: 10, waveJobs: 10_000 },
     live: [100, 10_000],
     queued: [1_000, 99_000],
     probes: 500,
@@ -30,8 +30,8 @@ export const SIZES = {
     latencyJobs: 100,
     held: 100,
     unfinished: 300,
-    small: { waves: 1, waveJobs: 500 },
-    large: { waves: 5, waveJobs: 2_000 },
+    small: { warmUp: 0, waves: 1, waveJobs: 500 },
+    large: { warmUp: 2_000, waves: 5, waveJobs: 2_000 },
     live: [100, 2_000],
     queued: [1_000, 10_000],
     probes: 300,
@@ -95,9 +95,10 @@ export const PLAN = [
   },
   {
     id: 'H3',
-    title: (sizes) => `cancel: ${sizes.held} running jobs, one by one, from the call to the stored end; then as many in one turn`,
+    title: (sizes) =>
+      `cancel: 30 warm-up + ${sizes.held} running jobs, one by one, from the call to the stored end; then as many in one turn`,
     subjects: [OURS, AT_PROCESS, 'bullmq'],
-    measure: async (lab, key) => lab.run('cancel', key, { ...(await lab.place(key)), held: lab.sizes.held }),
+    measure: async (lab, key) => lab.run('cancel', key, { ...(await lab.place(key)), warmUp: 30, held: lab.sizes.held }),
     figures: [
       { key: 'p50Ms', head: 'p50 ms', digits: 3 },
       { key: 'p95Ms', head: 'p95 ms', digits: 3 },
@@ -162,7 +163,8 @@ export const PLAN = [
     subjects: [OURS, 'bullmq'],
     async measure(lab, key) {
       const { filled } = await lab.stored(key, 'large');
-      const figures = { medianRate: filled.medianRate, slowestShare: filled.slowestShare };
+      const { medianRate, slowestShare, rates } = filled;
+      const figures = { medianRate, slowestShare, rates };
       if (key !== OURS) return figures;
       const params = { probes: lab.sizes.probes, workers: WORKERS };
       const live = await lab.run('besideLive', key, { ...params, ...(await lab.place(key)), levels: lab.sizes.live });

@@ -22,10 +22,11 @@ async function openWithHeld(subject, held, { noop = async () => null, ...options
 }
 
 /** `held` running jobs, cancelled one by one; then as many again, all in one turn. */
-export async function cancel(subject, { held, ...options }) {
-  const { session, ids, cancelTimed } = await openWithHeld(subject, held, { ...options, workers: held });
+export async function cancel(subject, { warmUp, held, ...options }) {
+  const { session, ids, cancelTimed } = await openWithHeld(subject, warmUp + held, { ...options, workers: warmUp + held });
   const times = [];
   for (const jobId of ids) times.push(await cancelTimed(jobId));
+  times.splice(0, warmUp);
   await session.close();
   const { dataDir, queueName } = options;
   const again = { ...options, workers: held, dataDir: `${dataDir}-burst`, queueName: `${queueName}-burst` };

@@ -8,7 +8,7 @@ const REPEATS = 4;
 export async function waves(subject, { warmUp, waves: count, jobs, ...options }) {
   const ends = new Ends({ isKept: false });
   const session = await subject.open({ ...options, noop: async () => null, onEnd: ends.add });
-  await runMany(session, ends, warmUp);
+  if (warmUp > 0) await runMany(session, ends, warmUp);
   const rates = [];
   const all = [];
   for (let wave = 0; wave < count; wave += 1) {
