@@ -35,7 +35,7 @@ export interface ExecutionHandle {
   launched(process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null }): Promise<void>;
   /** Says that the tree is verified gone: nothing is left to find. */
   gone(): void;
-  /** The deadline for ending after `signal` fired, in milliseconds from the abort; null means none. */
+  /** Milliseconds left until the record ends whatever the body does: the whole grace before `signal` fires, 0 when it is over, null for none. */
   readonly graceMs: number | null;
   /** The delay between asking nicely and killing, in milliseconds. */
   readonly killAfterMs: number;

@@ -58,7 +58,21 @@ describe('the packed package, installed into an empty project', () => {
        export { job, jobMachine };`,
     );
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', '', 'host.ts'];
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--lib',
+      'es2023,esnext.disposable',
+      '--types',
+      'node',
+      '--typeRoots',
+      join(ROOT, 'node_modules/@types'),
+      'host.ts',
+    ];
     const { stdout } = await run(process.execPath, [compiler, ...options], { cwd: folder }).catch(
       (error: { stdout: string }) => error,
     );
