@@ -1,12 +1,12 @@
 /**
  * Callers that wait for a job to end (spec 5). No polling, no listeners that pile up: a Set per job, emptied by its end.
  *
- * WAI1  Every waiter settles exactly once: by the end, its time-out, its signal, or the engine's close (G14).
+ * WAI1  Every waiter settles exactly once: by the end, its time-out, its signal, the engine's close, or the refusal of the job (G14).
  * WAI2  A waiter's own end changes nothing on the job, and leaves nothing behind.
  */
 import type { TimerService } from '../actors/timer-service.ts';
 import type { StopTimer } from '../model/clock.ts';
-import { offstageError } from '../model/errors.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView } from '../model/records.ts';
 import type { LiveJob } from './live-job.ts';
@@ -14,6 +14,8 @@ import { onAbortOf } from './signal-fan.ts';
 
 export interface Waiter {
   settle(view: JobView): void;
+  /** The acceptance of the job was refused: there is none. */
+  refuse(): void;
 }
 
 export interface WaitLimits {
@@ -39,6 +41,9 @@ export class Waiters {
   wait(job: LiveJob, limits: WaitLimits): Promise<JobView> {
     if (job.actedEnd !== null) return Promise.resolve(job.actedEnd);
     if (limits.signal?.aborted === true) return Promise.reject(limits.signal.reason);
+    // A peek: the answer is there already.
+    if (limits.timeoutMs === 0)
+      return job.committed === null ? Promise.reject(notFound(job)) : Promise.resolve({ ...job.view(), timedOut: true });
     if (this.#count >= LIMITS.waiters) return Promise.reject(offstageError('limit.waiters', { limit: LIMITS.waiters }));
     return new Promise((resolve, reject) => {
       let stopTimer: StopTimer | null = null;
@@ -54,16 +59,25 @@ export class Waiters {
           leave();
           resolve(view);
         },
+        refuse() {
+          leave();
+          reject(notFound(job));
+        },
       };
       const onAbort = (): void => {
         leave();
         reject(limits.signal?.reason);
       };
+      const onTimeout = (): void => {
+        // What is not durable yet is shown to nobody.
+        if (job.committed === null) waiter.refuse();
+        else waiter.settle({ ...job.view(), timedOut: true });
+      };
       job.waiters ??= new Set();
       job.waiters.add(waiter);
       this.#count += 1;
       if (limits.timeoutMs !== Number.POSITIVE_INFINITY) {
-        stopTimer = this.#timers.after(limits.timeoutMs, () => waiter.settle({ ...job.view(), timedOut: true }));
+        stopTimer = this.#timers.after(limits.timeoutMs, onTimeout);
       }
       if (limits.signal !== undefined) stopListening = onAbortOf(limits.signal, onAbort);
     });
@@ -71,10 +85,21 @@ export class Waiters {
 
   /** The job has ended: everybody waiting for it gets the same record. */
   settleAll(job: LiveJob): void {
-    const waiters = job.waiters;
-    if (waiters === null) return;
-    job.waiters = null;
+    if (job.waiters === null) return;
     const view = job.actedEnd ?? job.view();
-    for (const waiter of waiters) waiter.settle(view);
+    for (const waiter of taken(job)) waiter.settle(view);
+  }
+
+  /** The acceptance of the job was refused. */
+  refuseAll(job: LiveJob): void {
+    for (const waiter of taken(job)) waiter.refuse();
   }
 }
+
+function taken(job: LiveJob): Iterable<Waiter> {
+  const { waiters } = job;
+  job.waiters = null;
+  return waiters ?? [];
+}
+
+const notFound = (job: LiveJob): OffstageError => offstageError('job.not_found', { jobId: job.base.jobId });
