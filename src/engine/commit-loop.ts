@@ -46,6 +46,8 @@ export interface Transaction {
   refuse?(error: OffstageError): void;
   /** Refused instead of retried when the store fails. */
   readonly isCreation?: boolean;
+  /** Takes the rows of a refused creation back, should they have been written all the same. */
+  readonly retract?: readonly StoreOperation[];
   /** What the engine does after the commit, in order; `durable: false` when the store refused and it acts on the decision. */
   effects?(durable: boolean): void;
 }
@@ -107,6 +109,7 @@ export class CommitLoop {
   #isWriting = false;
   #isScheduled = false;
   #isStalled = false;
+  #isStopped = false;
   #hasFailed = false;
   #retryMs = 0;
   #stopRetry: (() => void) | null = null;
@@ -143,9 +146,14 @@ export class CommitLoop {
     return this.#ordinal;
   }
 
+  /** The row may lie in the store and belongs to a creation that was refused: nobody is to see it. */
+  isRetracted(key: string): boolean {
+    return this.#retractions.some((operation) => operation.key === key);
+  }
+
   submit(transaction: Transaction): void {
-    if (this.isDegraded && transaction.isCreation === true) {
-      transaction.refuse?.(offstageError('engine.degraded', {}));
+    if ((this.isDegraded || this.#isStopped) && transaction.isCreation === true) {
+      transaction.refuse?.(this.#isStopped ? offstageError('engine.closing', {}) : offstageError('engine.degraded', {}));
       for (const { job } of transaction.changes) this.#drop(job);
       return;
     }
@@ -156,6 +164,8 @@ export class CommitLoop {
   /** Resolves once nothing is pending, or the store refuses. */
   settled(): Promise<void> {
     if (this.#isStalled || (this.#pending.length === 0 && !this.#isWriting)) return Promise.resolve();
+    // Refused, acted upon, and waiting for the next try.
+    if (this.#stopRetry !== null && !this.#isWriting && !this.#isScheduled) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
@@ -163,6 +173,7 @@ export class CommitLoop {
   async flushNow(): Promise<boolean> {
     await this.settled();
     if (this.#isStalled) return false;
+    if (this.#pending.length === 0 && this.#retractions.length > 0) this.#pending.push({ changes: [] });
     if (this.#pending.length > 0) {
       this.#stopRetry?.();
       this.#stopRetry = null;
@@ -171,7 +182,9 @@ export class CommitLoop {
     return this.#pending.length === 0;
   }
 
+  /** Nothing is written any more. */
   stop(): void {
+    this.#isStopped = true;
     this.#stopRetry?.();
     this.#stopRetry = null;
   }
@@ -182,7 +195,7 @@ export class CommitLoop {
     this.#host.clock.nextTurn(() => {
       this.#isScheduled = false;
       // While the store refuses, new decisions act at once and wait for the next try to be stored.
-      if (this.#stopRetry !== null || this.#isStalled) this.#actOn(this.#pending);
+      if (this.#stopRetry !== null || this.#isStalled || this.#isStopped) this.#actOn(this.#pending);
       else void this.#write();
     });
   }
@@ -314,6 +327,8 @@ export class CommitLoop {
     const error = isOffstageError(cause)
       ? cause
       : offstageError('store.failed', { message: String((cause as Error)?.message ?? cause) }, { cause });
+    // Overwritten by the next events; deleted in case there are none for a while.
+    if (batch.events.length > 0) this.#retractions.push({ type: 'del', key: KEYS.events(this.#seq + 1) });
     const kept: Pending[] = [];
     for (const transaction of batch.transactions) {
       if (transaction.isCreation !== true) {
@@ -328,10 +343,12 @@ export class CommitLoop {
         }
         this.#drop(change.job);
       }
+      if (transaction.retract !== undefined) this.#retractions.push(...transaction.retract);
       this.#guard(() => transaction.refuse?.(error));
     }
     this.#pending = [...kept, ...this.#refusePendingCreations(error)];
     this.#reportFailure(error);
+    if (this.#isStopped) return;
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs === 0 ? FIRST_RETRY_MS : this.#retryMs * 2);
     this.#stopRetry = this.#host.timers.after(this.#retryMs, () => {
       this.#stopRetry = null;

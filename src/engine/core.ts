@@ -11,7 +11,7 @@ import { TimerService } from '../actors/timer-service.ts';
 import type { JobEvent } from '../machines/job.ts';
 import { offstageError } from '../model/errors.ts';
 import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
-import type { HistoryEntry, JobView } from '../model/records.ts';
+import type { HistoryEntry } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
 import { JobRows } from '../persistence/job-rows.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
@@ -157,6 +157,7 @@ export class Core {
       notes: note === undefined ? before.notes : [...before.notes, note],
     };
     job.decided = after;
+    job.decidedRevision += 1;
     if (before.state === 'queued' || before.state === 'pending') this.queuedCount -= 1;
     if (isEnd) job.actor = null;
     return { job, before, after, announce: ANNOUNCE_STATUS };
@@ -167,6 +168,7 @@ export class Core {
     const before = job.decided;
     const after: JobSnapshot = { ...before, notes: [...before.notes, ...entries] };
     job.decided = after;
+    if (!isFinished(before.state)) job.decidedRevision += 1;
     return { job, before, after, announce: [] };
   }
 
@@ -190,13 +192,13 @@ export class Core {
   #ended(change: Change, durable: boolean): void {
     const { job } = change;
     if (durable) {
+      job.actedEnd = null;
       this.waiters.settleAll(job);
       this.lineage.end(job.base.jobId);
       this.forget(job);
       return;
     }
-    const view: JobView = { ...viewOf(job, change.after, job.revision + 1), durable: false };
-    job.actedEnd ??= view;
+    job.actedEnd ??= { ...viewOf(job, change.after, job.decidedRevision), durable: false };
     this.waiters.settleAll(job);
   }
 
@@ -212,6 +214,7 @@ export class Core {
   #dropped(job: LiveJob): void {
     if (!isFinished(job.decided.state)) this.queuedCount -= 1;
     this.pool.release(job.place);
+    this.waiters.refuseAll(job);
     if (this.jobs.get(job.base.jobId) === job) this.jobs.delete(job.base.jobId);
     this.lineage.end(job.base.jobId);
   }

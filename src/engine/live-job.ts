@@ -18,7 +18,9 @@ export class LiveJob {
   committed: JobSnapshot | null = null;
   /** Of `committed`; 0 before. */
   revision = 0;
-  /** The end was acted upon although the store refused it (spec 6, degraded mode). */
+  /** The revision that `decided` gets when it is stored. */
+  decidedRevision = 1;
+  /** The end was acted upon although the store refused it, and is not stored yet (spec 6, degraded mode). */
   actedEnd: JobView | null = null;
   /** The acceptance was refused; whatever was decided on top of it is void. */
   isDropped = false;
@@ -47,7 +49,7 @@ export class LiveJob {
 
   /** What is decided, for answers that say `durable: false`. */
   decidedView(): JobView {
-    return viewOf(this, this.decided, this.revision);
+    return viewOf(this, this.decided, this.decidedRevision);
   }
 }
 

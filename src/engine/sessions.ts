@@ -165,7 +165,7 @@ export class Sessions {
         newState: row.state,
       });
     }
-    return this.#core.storeRows(rows, { events });
+    return this.#core.storeRows(rows, { events, retract: rows.map(({ key }) => ({ type: 'del', key })) });
   }
 
   #remember(row: SessionRow): SessionRow {
@@ -177,12 +177,13 @@ export class Sessions {
 
   async #read<Row>(key: string): Promise<Row | RemovedRow | null> {
     const value = await this.#core.store.get(key);
-    return value === undefined ? null : (JSON.parse(value) as Row | RemovedRow);
+    return value === undefined || this.#core.loop.isRetracted(key) ? null : (JSON.parse(value) as Row | RemovedRow);
   }
 
   async #readAll<Row extends object>(range: { readonly gte: string; readonly lt: string }): Promise<Row[]> {
     const rows: Row[] = [];
-    for await (const { value } of this.#core.store.range(range)) {
+    for await (const { key, value } of this.#core.store.range(range)) {
+      if (this.#core.loop.isRetracted(key)) continue;
       const row = JSON.parse(value) as Row | RemovedRow;
       if (!('removed' in row)) rows.push(row);
     }

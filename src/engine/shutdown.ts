@@ -63,6 +63,6 @@ function endOf(core: Core, job: LiveJob): Promise<void> {
     if (job.actedEnd !== null || !core.jobs.has(job.base.jobId)) return resolve();
     if (job.committed !== null && job.committed === job.decided && job.isDecidedEnd) return resolve();
     job.waiters ??= new Set();
-    job.waiters.add({ settle: () => resolve() });
+    job.waiters.add({ settle: () => resolve(), refuse: resolve });
   });
 }

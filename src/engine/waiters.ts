@@ -9,6 +9,7 @@ import type { StopTimer } from '../model/clock.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView } from '../model/records.ts';
+import { isFinished } from '../persistence/job-codec.ts';
 import type { LiveJob } from './live-job.ts';
 import { onAbortOf } from './signal-fan.ts';
 
@@ -40,6 +41,8 @@ export class Waiters {
   /** Resolves with the record at its end, or, on time-out, with the current one, marked. Rejects with the signal's reason. */
   wait(job: LiveJob, limits: WaitLimits): Promise<JobView> {
     if (job.actedEnd !== null) return Promise.resolve(job.actedEnd);
+    // It may have ended while the caller looked for others.
+    if (job.committed !== null && isFinished(job.committed.state)) return Promise.resolve(job.view());
     if (limits.signal?.aborted === true) return Promise.reject(limits.signal.reason);
     // A peek: the answer is there already.
     if (limits.timeoutMs === 0)

@@ -5,7 +5,7 @@
  * WTG2  A body that waits gives up its slot; a wait that could never end is refused at once.
  * WTG3  The jobs a body waits for go before those nobody waits for.
  */
-import { type OffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { JobView } from '../model/records.ts';
 import type { MissingEntry, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
 import { toRecord } from '../persistence/job-codec.ts';
@@ -108,18 +108,27 @@ export class Waiting {
     const live = [...new Set(targets.filter(isLive))];
     const hasEnded = targets.some((target) => !isLive(target) && !isMissing(target));
     if (live.length === 0 || (mode === 'any' && hasEnded)) return this.#entries(targets, new Map());
-    const settled = new Map<LiveJob, JobView>();
+    const settled = new Map<LiveJob, JobView | MissingEntry>();
     const others = new AbortController();
     const leave = (): void => others.abort(limits.signal?.reason);
     if (limits.signal?.aborted === true) throw limits.signal.reason;
     const stopLeaving = limits.signal === undefined ? null : onAbortOf(limits.signal, leave);
     try {
       const waits = live.map((job) =>
-        this.#core.waiters.wait(job, { timeoutMs: limits.timeoutMs, signal: others.signal }).then((view) => {
-          settled.set(job, view);
-        }),
+        this.#core.waiters.wait(job, { timeoutMs: limits.timeoutMs, signal: others.signal }).then(
+          (view) => {
+            settled.set(job, view);
+            return true;
+          },
+          (error) => {
+            // Its acceptance was refused: it counts like an id that was never there.
+            if (!isOffstageError(error, 'job.not_found')) throw error;
+            settled.set(job, { jobId: job.base.jobId, error: { code: 'job.not_found' } });
+            return false;
+          },
+        ),
       );
-      await (mode === 'all' ? Promise.all(waits) : Promise.race(waits));
+      await (mode === 'all' ? Promise.all(waits) : firstTrue(waits));
       if (mode === 'any') {
         // Those that nobody waits for any more must leave nothing behind.
         others.abort(LEAVE);
@@ -132,9 +141,9 @@ export class Waiting {
     return this.#entries(targets, settled);
   }
 
-  #entries(targets: readonly Target[], settled: ReadonlyMap<LiveJob, JobView>): readonly WaitManyEntry[] {
+  #entries(targets: readonly Target[], settled: ReadonlyMap<LiveJob, JobView | MissingEntry>): readonly WaitManyEntry[] {
     // One time-out is everybody's: they all share the limit.
-    const isTimedOut = [...settled.values()].some((view) => view.timedOut === true);
+    const isTimedOut = [...settled.values()].some((view) => 'timedOut' in view && view.timedOut === true);
     const current = (job: LiveJob): JobView => (isTimedOut ? { ...job.view(), timedOut: true } : job.view());
     return targets.map((target) => (isLive(target) ? (settled.get(target) ?? target.actedEnd ?? current(target)) : target));
   }
@@ -201,6 +210,19 @@ export class Waiting {
 }
 
 const LEAVE = new Error('no longer waiting');
+
+/** Resolves with the first `true`, or when all have answered `false`; rejects with the first rejection. */
+function firstTrue(answers: readonly Promise<boolean>[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let left = answers.length;
+    for (const answer of answers) {
+      answer.then((isTrue) => {
+        left -= 1;
+        if (isTrue || left === 0) resolve();
+      }, reject);
+    }
+  });
+}
 
 function limitsOf(options: WaitOptions, defaultMs: number): WaitLimits {
   const { timeoutMs, signal } = options;
