@@ -1,0 +1,184 @@
+/**
+ * What every verb works with: the folder, the terminal, the signals, and one door to the folder at a time.
+ *
+ * CLI1  Verbs that only read make no folder: where none is, there is nothing to show.
+ * CLI2  A verb whose owner goes away in mid-work goes on through the next owner, which may be this process.
+ * CLI3  Nothing outlives the verb but jobs that others started through it, and it says so.
+ */
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { systemClock } from '../../actors/clock.ts';
+import { reapProcess } from '../../executors/process-reaper.ts';
+import { isOffstageError, offstageError } from '../../model/errors.ts';
+import type { JsonValue } from '../../model/json.ts';
+import { readOwner } from '../../persistence/ownership.ts';
+import { REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
+import { connectControl, localClient } from '../control-client.ts';
+import type { WireClient } from '../wire-client.ts';
+import { EXIT } from './exit-codes.ts';
+import { Interrupts } from './interrupts.ts';
+import { type Door, openDoor, unfinished, whenIdle } from './open-door.ts';
+import { Sink } from './terminal.ts';
+import { counted } from './words.ts';
+
+export interface CommonOptions {
+  readonly json?: boolean;
+  readonly dataDir?: string;
+}
+
+const RETRIES = 50;
+const RETRY_PAUSE_MS = 100;
+/** After the second Ctrl-C: how long killed processes are looked for, and what the engine gets to note their end. */
+const KILL_DEADLINE_MS = 2_000;
+const LAST_WORDS_MS = 300;
+
+export class Cli {
+  readonly out: Sink;
+  readonly err: Sink;
+  readonly interrupts = new Interrupts();
+  readonly isJson: boolean;
+  /** Absolute. */
+  readonly dataDir: string;
+  #door: Door | null = null;
+  #opening: Promise<Door> | null = null;
+  readonly #finished = new AbortController();
+
+  constructor(options: CommonOptions, { stdout, stderr, env }: NodeJS.Process = process) {
+    this.out = new Sink(stdout, env);
+    this.err = new Sink(stderr, env);
+    this.isJson = options.json === true;
+    this.dataDir = resolve(options.dataDir ?? (env.OFFSTAGE_DATA_DIR || './.offstage'));
+    this.interrupts.force(() => void this.#force());
+  }
+
+  /** Whether anything was ever stored here. */
+  async hasStore(): Promise<boolean> {
+    for (const name of [STORE_FOLDER, REBUILT_FOLDER]) {
+      const found = await stat(join(this.dataDir, name)).catch(() => null);
+      if (found !== null) return true;
+    }
+    return (await readOwner(this.dataDir)) !== null;
+  }
+
+  /** The door; opened when first asked for. @throws OffstageError `control.unavailable`, `store.corrupt`, `config.invalid` */
+  async door(): Promise<Door> {
+    if (this.#door !== null) return this.#door;
+    this.#finished.signal.throwIfAborted();
+    this.#opening ??= openDoor(this.dataDir, (ms) => this.pause(ms));
+    try {
+      this.#door = await this.#opening;
+    } finally {
+      this.#opening = null;
+    }
+    const { engine } = this.#door;
+    if (engine !== null) await this.#tellRecovery(engine.recovery);
+    return this.#door;
+  }
+
+  /** Rejects when the verb is over: nothing that waits here outlives it. */
+  async pause(ms: number): Promise<void> {
+    await setTimeout(ms, undefined, { signal: this.#finished.signal });
+  }
+
+  /** The verb is over: lets go of the folder, for good. */
+  async finish(): Promise<void> {
+    this.#finished.abort();
+    await this.#opening?.catch(() => {});
+    await this.letGo();
+  }
+
+  /** A second connection through the same door, for what must not wait for the first. */
+  async another(): Promise<WireClient> {
+    const door = await this.door();
+    if (door.engine !== null) return localClient(door.engine);
+    const client = await connectControl(this.dataDir);
+    if (client !== null) return client;
+    throw offstageError('control.lost', { dataDir: this.dataDir, pid: null });
+  }
+
+  /** Does the work through the door; once more, through a new one, when the owner goes away before it is done (CLI2). */
+  async persist<Result>(work: (door: Door) => Promise<Result>): Promise<Result> {
+    for (let tries = 0; ; tries += 1) {
+      const door = await this.door();
+      try {
+        return await work(door);
+      } catch (error) {
+        const isGone = isOffstageError(error, 'control.lost') || isOffstageError(error, 'engine.closing');
+        if (!isGone || door.engine !== null || tries >= RETRIES) throw error;
+        this.#door = null;
+        door.client.close();
+        await this.pause(RETRY_PAUSE_MS);
+      }
+    }
+  }
+
+  /** Lets go of the folder. Whoever owns it stays until the jobs that others started here have ended (DOR1). */
+  async letGo(): Promise<void> {
+    const door = this.#door;
+    if (door === null) return;
+    const { client, engine } = door;
+    client.close();
+    if (engine !== null) {
+      const count = unfinished(engine);
+      if (count > 0) await this.#sayWhoIsWaitedFor(count);
+      if (!this.interrupts.hasCome) this.interrupts.ask(() => void cancelAll(door));
+      await whenIdle(engine);
+      await engine.close();
+    }
+    this.#door = null;
+  }
+
+  async document(value: unknown): Promise<void> {
+    await this.out.line(JSON.stringify(value, null, 2));
+  }
+
+  /** A line of NDJSON. */
+  async record(value: unknown): Promise<void> {
+    await this.out.line(JSON.stringify(value));
+  }
+
+  async note(text: string): Promise<void> {
+    await this.err.line(`offstage: ${text}`);
+  }
+
+  async #tellRecovery({ abandoned, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
+    if (abandoned.length > 0) {
+      await this.err.line(`${counted(abandoned.length, 'job was', 'jobs were')} abandoned by an earlier process.`);
+    }
+    for (const { verdict, jobId, detail } of processes) {
+      if (verdict === 'unverified') await this.err.line(`Of ${jobId} something may be left. ${detail}`);
+    }
+  }
+
+  async #sayWhoIsWaitedFor(count: number): Promise<void> {
+    const how = this.interrupts.hasCome ? 'Ctrl-C kills them' : 'Ctrl-C cancels them';
+    await this.err.line(
+      `${counted(count, 'job that was', 'jobs that were')} started from elsewhere still ${count === 1 ? 'runs' : 'run'} in this process. Waiting; ${how}.`,
+    );
+  }
+
+  /** The second Ctrl-C: what is ours is killed, the owner's is not ours; then the end, now. */
+  async #force(): Promise<void> {
+    const engine = this.#door?.engine ?? null;
+    if (engine !== null) {
+      // From here on nothing starts any more.
+      const closed = engine.close();
+      const records = await engine.processes().catch(() => []);
+      const options = { clock: systemClock, killAfterMs: 0, deadlineMs: KILL_DEADLINE_MS };
+      await Promise.allSettled(records.map((record) => reapProcess(record, options)));
+      await Promise.race([closed, setTimeout(LAST_WORDS_MS)]);
+    }
+    process.exit(EXIT.cancelled);
+  }
+}
+
+async function cancelAll({ engine }: Door): Promise<void> {
+  if (engine === null) return;
+  const ids = [...engine.jobsModel.get().live.keys()];
+  await engine.cancelMany({ ids }, { reason: 'interrupted' }).catch(() => {});
+}
+
+/** Rows of an answer. */
+export const rowsOf = (value: JsonValue | undefined): readonly { readonly [name: string]: JsonValue }[] =>
+  (value ?? []) as readonly { readonly [name: string]: JsonValue }[];

@@ -1,0 +1,91 @@
+/** `offstage jobs get | output | cancel | history`: one question, one answer. */
+import { offstageError } from '../../model/errors.ts';
+import { isTerminal, type JobView } from '../../model/records.ts';
+import type { WireClient } from '../wire-client.ts';
+import { historyFromWire, jobFromWire } from '../wire-names.ts';
+import { type Cli, rowsOf } from './cli.ts';
+import { EXIT } from './exit-codes.ts';
+import { jobBlock, statusWord } from './job-lines.ts';
+import type { Door } from './open-door.ts';
+import { printable } from './terminal.ts';
+import { dateInWords, parseCount } from './words.ts';
+
+/** Where nothing is stored, nothing is known. @throws OffstageError `job.not_found` */
+export async function withJobs<Result>(cli: Cli, jobId: string, work: (door: Door) => Promise<Result>): Promise<Result> {
+  if (!(await cli.hasStore())) throw offstageError('job.not_found', { jobId });
+  return cli.persist(work);
+}
+
+export const getJob = async (client: WireClient, jobId: string): Promise<JobView> =>
+  jobFromWire(await client.request('get_job', { job_id: jobId }));
+
+export async function jobsGet(cli: Cli, jobId: string): Promise<number> {
+  const job = await withJobs(cli, jobId, ({ client }) => getJob(client, jobId));
+  if (cli.isJson) await cli.document(job);
+  else for (const line of jobBlock(cli.out, job, Date.now())) await cli.out.line(line);
+  return EXIT.done;
+}
+
+export interface OutputOptions {
+  readonly tail?: string;
+}
+
+export async function jobsOutput(cli: Cli, jobId: string, options: OutputOptions): Promise<number> {
+  const tail = options.tail === undefined ? {} : { tail: parseCount('--tail', options.tail, 0) };
+  let written = 0;
+  let whole = '';
+  await withJobs(cli, jobId, async ({ client }) => {
+    let read = 0;
+    await client.request('get_output', { job_id: jobId, parts: true, ...tail }, async (text) => {
+      // After a lost connection it comes again from the beginning.
+      const fresh = text.slice(Math.max(0, written - read));
+      read += text.length;
+      written = Math.max(written, read);
+      if (cli.isJson) whole += fresh;
+      else await cli.out.write(fresh);
+    });
+  });
+  if (cli.isJson) await cli.document({ jobId, output: whole });
+  return EXIT.done;
+}
+
+export interface CancelOptions {
+  readonly reason?: string;
+}
+
+export async function jobsCancel(cli: Cli, jobIds: readonly string[], options: CancelOptions): Promise<number> {
+  const reason = options.reason === undefined ? {} : { reason: options.reason };
+  const jobs: JobView[] = [];
+  for (const jobId of jobIds) {
+    const before = await withJobs(cli, jobId, ({ client }) => getJob(client, jobId));
+    if (isTerminal(before.status)) {
+      if (!cli.isJson) await cli.out.line(`${printable(jobId)} had ended already: ${before.status}.`);
+      jobs.push(before);
+      continue;
+    }
+    const job = await withJobs(cli, jobId, async ({ client }) => {
+      await client.request('cancel_job', { job_id: jobId, ...reason });
+      return getJob(client, jobId);
+    });
+    if (!cli.isJson)
+      await cli.out.line(`${printable(jobId)} ${isTerminal(job.status) ? `is ${job.status}` : `is ${statusWord(job)}`}.`);
+    jobs.push(job);
+  }
+  if (cli.isJson) await cli.document(jobs.length === 1 ? jobs[0] : jobs);
+  return EXIT.done;
+}
+
+export async function jobsHistory(cli: Cli, jobId: string): Promise<number> {
+  const answer = await withJobs(cli, jobId, ({ client }) => client.request('get_history', { job_id: jobId }));
+  const entries = rowsOf(answer.history).map(historyFromWire);
+  if (cli.isJson) {
+    await cli.document(entries);
+    return EXIT.done;
+  }
+  for (const { at, type, from, to, reasonCode, detail } of entries) {
+    const what = to === undefined ? type.replaceAll('_', ' ') : from === undefined ? to : `${from} → ${to}`;
+    const why = [reasonCode, detail].filter((part) => part !== undefined).map((part) => printable(part as string));
+    await cli.out.line(`${cli.out.paint('dim', dateInWords(at))}  ${what}${why.length === 0 ? '' : `  (${why.join(': ')})`}`);
+  }
+  return EXIT.done;
+}

@@ -1,0 +1,91 @@
+/**
+ * The way to a data folder: through its owner when there is one, else by becoming it (spec 15).
+ *
+ * DOR1  Whoever owns the folder stays until every job it accepted has ended, also those of other terminals.
+ * DOR2  Owners that are just starting or just ending are waited for; one without a control socket is not.
+ */
+import { performance } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
+import type { Offstage } from '../../engine/offstage.ts';
+import { isOffstageError, offstageError } from '../../model/errors.ts';
+import { open } from '../../open.ts';
+import { readOwner } from '../../persistence/ownership.ts';
+import { connectControl, localClient } from '../control-client.ts';
+import { requestsUnderWay } from '../control-server.ts';
+import type { WireClient } from '../wire-client.ts';
+
+/** An owner may take this long to recover before it serves. */
+const STARTING_PATIENCE_MS = 20_000;
+/** A process without a socket may be one that only looks at the folder, such as `doctor`. */
+const UNAVAILABLE_PATIENCE_MS = 1_000;
+/** Others may read answers slowly; a reader that has stopped does not keep the owner. */
+const ANSWERING_PATIENCE_MS = 2_000;
+const PAUSE_MS = 50;
+
+export const CANCEL_GRACE_MS = 5_000;
+
+export interface Door {
+  readonly client: WireClient;
+  /** The engine, when this process owns the folder. */
+  readonly engine: Offstage | null;
+}
+
+/**
+ * @param pause waits so many milliseconds; rejects to give up
+ * @throws OffstageError `control.unavailable`, and all that `open` throws
+ */
+export async function openDoor(dataDir: string, pause: (ms: number) => Promise<void>): Promise<Door> {
+  const begunAt = performance.now();
+  for (;;) {
+    const failure = await attempt(dataDir);
+    if (!(failure instanceof Error)) return failure;
+    const elapsedMs = performance.now() - begunAt;
+    const patienceMs = (await readOwner(dataDir))?.control == null ? UNAVAILABLE_PATIENCE_MS : STARTING_PATIENCE_MS;
+    if (elapsedMs > patienceMs) throw failure;
+    await pause(PAUSE_MS);
+  }
+}
+
+/** A door, or why there is none at the moment. */
+async function attempt(dataDir: string): Promise<Door | Error> {
+  try {
+    const client = await connectControl(dataDir);
+    if (client !== null) return { client, engine: null };
+    const engine = (await open({ dataDir, control: true, cancelGraceMs: CANCEL_GRACE_MS })) as unknown as Offstage;
+    return { client: localClient(engine), engine };
+  } catch (error) {
+    if (isOffstageError(error, 'control.unavailable')) return error;
+    if (isOffstageError(error, 'store.locked')) {
+      return offstageError('control.unavailable', { dataDir, pid: (error.details.pid as number | null) ?? null });
+    }
+    throw error;
+  }
+}
+
+/** Jobs of this engine that have not ended. */
+export const unfinished = (engine: Offstage): number => engine.jobsModel.get().live.size;
+
+/** Resolves when every accepted job has ended and everybody who asked has an answer. */
+export async function whenIdle(engine: Offstage): Promise<void> {
+  let answeringSince: number | null = null;
+  for (;;) {
+    if (unfinished(engine) > 0) {
+      answeringSince = null;
+      await nextChange(engine);
+      continue;
+    }
+    if (requestsUnderWay(engine) === 0 && engine.health().store.pendingWrites === 0) return;
+    answeringSince ??= performance.now();
+    if (performance.now() - answeringSince > ANSWERING_PATIENCE_MS) return;
+    await setTimeout(PAUSE_MS);
+  }
+}
+
+function nextChange(engine: Offstage): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = engine.jobsModel.subscribe(() => {
+      stop();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * The verbs of the command line, their arguments and options (spec 15).
+ */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import type { Cli, CommonOptions } from './cli.ts';
+import { type DoctorOptions, doctor } from './doctor.ts';
+import { type CancelOptions, jobsCancel, jobsGet, jobsHistory, jobsOutput, type OutputOptions } from './job-verbs.ts';
+import { type JobsListOptions, jobsList } from './jobs-list.ts';
+import { jobsTail, type TailOptions } from './jobs-tail.ts';
+import { jobsWait, type WaitOptions } from './jobs-wait.ts';
+import { type RowsOptions, rowsGet, rowsList, SESSIONS, TASKS } from './rows.ts';
+import { type RunOptions, run } from './run.ts';
+
+/** A verb that was asked for: to be called once everything is parsed. */
+export interface Chosen {
+  readonly options: CommonOptions;
+  readonly verb: (cli: Cli) => Promise<number>;
+  /** What it does matters, also if nobody reads what it says. */
+  readonly goesOnWithoutReader: boolean;
+}
+
+const version = (): string => {
+  const file = new URL('../../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+};
+
+/** @param choose is told which verb it is */
+export function buildProgram(choose: (chosen: Chosen) => void): Command {
+  const program = withCommonOptions(new Command('offstage'))
+    .description('Durable background jobs: run commands as jobs, and see, await, cancel and explain them.')
+    .version(version())
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .addHelpText(
+      'after',
+      `\nExit codes of run and jobs wait: 0 completed, 1 failed, 130 cancelled, 3 timed out. Of all verbs: 1 failed,
+2 wrong usage or unknown id, 4 the store is locked or damaged.
+Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
+    );
+  const verb = <Options extends CommonOptions>(
+    parent: Command,
+    nameAndArguments: string,
+    description: string,
+    work: (cli: Cli, options: Options, ...args: never[]) => Promise<number>,
+  ): Command =>
+    withCommonOptions(parent.command(nameAndArguments))
+      .description(description)
+      .action((...parsed: unknown[]) => {
+        const command = parsed.at(-1) as Command;
+        const options = command.optsWithGlobals() as Options;
+        const args = parsed.slice(0, -2) as never[];
+        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor'].includes(command.name());
+        choose({ options, verb: (cli) => work(cli, options, ...args), goesOnWithoutReader });
+      });
+
+  verb(
+    program,
+    'run <command...>',
+    'run a command as a job, show its output, exit as it ends',
+    (cli, options: RunOptions & CommonOptions, command: readonly string[]) => run(cli, command, options),
+  )
+    .usage('[options] -- <command...>')
+    .passThroughOptions()
+    .option('--subject <text>', 'what it is, in one line; default: the command')
+    .option('--session <id>', 'the session it runs on; default: the built-in one')
+    .option('--timeout <duration>', 'end it after so long: 500ms, 30s, 5m, 1h30m; a plain number is seconds')
+    .option('--cwd <folder>', 'where it runs; default: here')
+    .option('--stdin', 'read standard input to its end, and hand it to the command')
+    .addHelpText(
+      'after',
+      '\nThe first Ctrl-C cancels the job, the second kills it. The command gets a minimal environment: no secrets of this one.',
+    );
+
+  const jobs = program.command('jobs').description('look at jobs, await and cancel them');
+  verb(jobs, 'list', 'newest first', (cli, options: JobsListOptions & CommonOptions) => jobsList(cli, options))
+    .option('--status <status...>', 'only jobs in these states')
+    .option('--session <id>', 'only jobs that run on this session')
+    .option('--task <id>', 'only jobs of this task')
+    .option('--parent <id>', 'only jobs that this job has started')
+    .option('--kind <kind>', 'only jobs of this kind')
+    .option('--limit <number>', 'how many (default: 50)')
+    .option('--all', 'all of them')
+    .option('--watch', 'follow what happens');
+  verb(jobs, 'get <id>', 'everything about one job', (cli, _: CommonOptions, id: string) => jobsGet(cli, id));
+  verb(jobs, 'output <id>', 'what it has printed', (cli, options: OutputOptions & CommonOptions, id: string) =>
+    jobsOutput(cli, id, options),
+  ).option('--tail <lines>', 'only the last lines');
+  verb(
+    jobs,
+    'wait <ids...>',
+    'until they have ended; exits as they did',
+    (cli, options: WaitOptions & CommonOptions, ids: readonly string[]) => jobsWait(cli, ids, options),
+  ).option('--timeout <duration>', 'give up after so long: 500ms, 30s, 5m; a plain number is seconds');
+  verb(
+    jobs,
+    'cancel <ids...>',
+    'end them, and all that they have started',
+    (cli, options: CancelOptions & CommonOptions, ids: readonly string[]) => jobsCancel(cli, ids, options),
+  ).option('--reason <text>', 'kept in the record');
+  verb(jobs, 'history <id>', 'why it is where it is', (cli, _: CommonOptions, id: string) => jobsHistory(cli, id));
+  verb(
+    jobs,
+    'tail [id]',
+    'what it prints, as it prints it; without an id, what happens to all',
+    (cli, options: TailOptions & CommonOptions, id?: string) => jobsTail(cli, id, options),
+  ).option('--lines <number>', 'how many earlier lines to begin with (default: 10)');
+
+  for (const kind of [SESSIONS, TASKS] as const) {
+    const rows = program.command(kind.noun).description(`look at ${kind.noun}`);
+    verb(rows, 'list', 'newest first', (cli, options: RowsOptions & CommonOptions) =>
+      rowsList<never>(cli, kind as never, options),
+    )
+      .option('--limit <number>', 'how many (default: 50)')
+      .option('--watch', 'follow what happens');
+    verb(rows, 'get <id>', 'everything about one', (cli, _: CommonOptions, id: string) => rowsGet<never>(cli, kind as never, id));
+  }
+
+  verb(program, 'doctor', 'look the data over', (cli, options: DoctorOptions & CommonOptions) => doctor(cli, options)).option(
+    '--repair',
+    'keep what is intact of a damaged store; the damaged one is set aside',
+  );
+  return program;
+}
+
+const withCommonOptions = (command: Command): Command =>
+  command.option('--json', 'print data for programs').option('--data-dir <folder>', 'where the data lies').exitOverride();

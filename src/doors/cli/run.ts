@@ -1,0 +1,137 @@
+/**
+ * `offstage run -- command…`: a command as a job, with its output here and its end as exit code (spec 15).
+ *
+ * CRN1  The id is made here, so asking again after a lost connection can never run the command twice.
+ * CRN2  Output is shown completely before the end is told.
+ */
+import { resolve } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { systemClock } from '../../actors/clock.ts';
+import { idSource } from '../../actors/id-source.ts';
+import { isTerminal, type JobStatus, type JobView } from '../../model/records.ts';
+import { eventFromWire, jobFromWire, spawnToWire, type WireFields } from '../wire-names.ts';
+import type { Cli } from './cli.ts';
+import { EXIT, exitCodeOfJob } from './exit-codes.ts';
+import { endSentence } from './job-lines.ts';
+import type { Door } from './open-door.ts';
+import { OutputPrinter } from './output-printer.ts';
+import { ProgressLine } from './progress-line.ts';
+import { readWholeOutput } from './read-output.ts';
+import { clipped, printable } from './terminal.ts';
+import { durationInWords, parseDuration } from './words.ts';
+
+export interface RunOptions {
+  readonly subject?: string;
+  readonly session?: string;
+  readonly timeout?: string;
+  readonly cwd?: string;
+  readonly stdin?: boolean;
+}
+
+export async function run(cli: Cli, command: readonly string[], options: RunOptions): Promise<number> {
+  const [program = '', ...args] = command;
+  const line = command.map(quoted).join(' ');
+  const jobId = idSource(systemClock).jobId();
+  const spawn = spawnToWire({
+    jobId,
+    kind: 'command',
+    description: line,
+    subject: options.subject ?? clipped(printable(line), 60),
+    input: {
+      command: program,
+      args,
+      cwd: resolve(options.cwd ?? '.'),
+      ...(options.stdin === true ? { stdin: await readText(process.stdin) } : {}),
+    },
+    ...(options.session === undefined ? {} : { sessionId: options.session }),
+    ...(options.timeout === undefined ? {} : { timeoutMs: parseDuration('--timeout', options.timeout) }),
+  });
+  const job = await new Run(cli, jobId, spawn).untilEnd();
+  if (job === null) return EXIT.cancelled;
+  const sentence = endSentence(job);
+  if (sentence !== null) await cli.note(sentence);
+  if (cli.isJson) await cli.document(job);
+  return exitCodeOfJob(job);
+}
+
+class Run {
+  readonly #cli: Cli;
+  readonly #jobId: string;
+  readonly #spawn: WireFields;
+  readonly #printer: OutputPrinter;
+  readonly #progress: ProgressLine;
+  #door: Door | null = null;
+  #status: JobStatus = 'queued';
+  #startedAt = 0;
+
+  constructor(cli: Cli, jobId: string, spawn: WireFields) {
+    this.#cli = cli;
+    this.#jobId = jobId;
+    this.#spawn = spawn;
+    this.#progress = new ProgressLine(cli.err, () => this.#describe());
+    this.#printer = new OutputPrinter({
+      // The document has stdout for itself.
+      out: cli.isJson ? cli.err : cli.out,
+      err: cli.err,
+      readWhole: () => readWholeOutput(cli, jobId),
+      onLost: (text) => cli.note(text),
+      beforeWrite: () => this.#progress.clear(),
+    });
+  }
+
+  /** The record at its end; null when it was interrupted before it began. */
+  async untilEnd(): Promise<JobView | null> {
+    const { interrupts } = this.#cli;
+    interrupts.ask(() => {
+      this.#progress.clear();
+      void this.#cli.note('cancelling; once more kills it.');
+      this.#cancel();
+    });
+    try {
+      return await this.#cli.persist((door) => this.#through(door));
+    } finally {
+      this.#progress.stop();
+      interrupts.ask(null);
+    }
+  }
+
+  async #through(door: Door): Promise<JobView | null> {
+    const { client } = door;
+    this.#door = door;
+    if (this.#cli.interrupts.hasCome && this.#startedAt === 0) return null;
+    let onEnd = (): void => {};
+    const ended = new Promise<void>((settle) => {
+      onEnd = settle;
+    });
+    client.listen(async (frame) => {
+      const event = eventFromWire(frame);
+      if (event?.type === 'job.output') await this.#printer.take(event);
+      if (event?.type !== 'job.status') return;
+      this.#status = event.status;
+      if (isTerminal(event.status)) onEnd();
+    });
+    await client.request('subscribe', { job_id: this.#jobId });
+    const { status } = await client.request('spawn_job', this.#spawn);
+    this.#startedAt = Date.now();
+    // It may have come while the job was not known yet.
+    if (this.#cli.interrupts.hasCome) this.#cancel();
+    if (!isTerminal(status as JobStatus)) await Promise.race([ended, client.ended]);
+    const job = jobFromWire(await client.request('get_job', { job_id: this.#jobId }));
+    const { end } = await client.request('get_output', { job_id: this.#jobId });
+    await this.#printer.fillTo(end as number);
+    return job;
+  }
+
+  #cancel(): void {
+    this.#door?.client.request('cancel_job', { job_id: this.#jobId, reason: 'interrupted' }).catch(() => {});
+  }
+
+  #describe(): string | null {
+    if (this.#startedAt === 0 || !this.#printer.endsLine) return null;
+    const since = durationInWords(Date.now() - this.#startedAt);
+    return this.#status === 'running' ? `running for ${since}` : `${this.#status} for ${since}`;
+  }
+}
+
+/** As one would type it. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
