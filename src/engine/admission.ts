@@ -14,12 +14,12 @@ import type { JobView, SessionRow } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
 import { type JobBase, LARGE_CHARACTERS, type StoredJob, toRecord } from '../persistence/job-codec.ts';
 import type { Canceller, CancelRequest } from './canceller.ts';
-import type { Change } from './commit-loop.ts';
 import type { Core } from './core.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import type { Sessions } from './sessions.ts';
 import { checkSpawn, hashOf, type SpawnContent } from './spawn-request.ts';
+import type { Change } from './transaction.ts';
 
 /** What has to be known before a job can be accepted. */
 interface Prepared {

@@ -14,13 +14,13 @@ import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
 import { toRecord } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
-import type { Change } from './commit-loop.ts';
 import type { Core } from './core.ts';
 import { Execution } from './execution-registry.ts';
 import { BodyContext, type ContextVerbs } from './job-context.ts';
 import type { LiveJob } from './live-job.ts';
 import { capText, NO_RESULT, returned, threw } from './outcome.ts';
 import { validateWith } from './standard-schema.ts';
+import type { Change } from './transaction.ts';
 
 export interface BodyRunnerHost {
   readonly verbs: ContextVerbs;

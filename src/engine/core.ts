@@ -15,7 +15,7 @@ import type { HistoryEntry } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
 import { JobRows } from '../persistence/job-rows.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
-import { type Change, type CommitHook, CommitLoop, type Transaction } from './commit-loop.ts';
+import { CommitLoop } from './commit-loop.ts';
 import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Lineage } from './lineage.ts';
@@ -23,6 +23,7 @@ import { type LiveJob, viewOf } from './live-job.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
 import type { Settings } from './settings.ts';
+import type { Change, CommitHook, Transaction } from './transaction.ts';
 import { Waiters } from './waiters.ts';
 
 /** An executor with everything filled in. */

@@ -28,7 +28,6 @@ import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { cancelMany } from './cancel-many.ts';
 import { Canceller } from './canceller.ts';
-import type { CommitHook } from './commit-loop.ts';
 import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
@@ -43,6 +42,7 @@ import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './s
 import type { Settings } from './settings.ts';
 import { endAllJobs } from './shutdown.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
+import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
 
 /** What a kind's executor takes. */

@@ -8,8 +8,8 @@
 import { createStore } from '@xstate/store';
 import type { JobView } from '../model/records.ts';
 import { isFinished, statusOfState } from '../persistence/job-codec.ts';
-import type { Change } from './commit-loop.ts';
 import type { LiveJob } from './live-job.ts';
+import type { Change } from './transaction.ts';
 
 export interface JobsModel {
   /** The record event these jobs are as of. */

@@ -16,12 +16,12 @@ import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
 import { KEYS, SENTINELS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
-import type { Change, CommitHook } from './commit-loop.ts';
 import { jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import { readProcessRecords } from './process-records.ts';
 import type { Settings } from './settings.ts';
+import type { Change, CommitHook } from './transaction.ts';
 
 /** What became of a process of the dead host. */
 export interface ReapVerdict {

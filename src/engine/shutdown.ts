@@ -7,9 +7,9 @@
  */
 import { offstageError } from '../model/errors.ts';
 import type { BodyRunner } from './body-runner.ts';
-import type { Change } from './commit-loop.ts';
 import type { Core } from './core.ts';
 import type { LiveJob } from './live-job.ts';
+import type { Change } from './transaction.ts';
 
 export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> {
   const { settings } = core;

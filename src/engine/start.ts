@@ -1,11 +1,11 @@
 /** Brings an engine up on a store: recovers what the last process left, then accepts work. */
 import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
-import type { CommitHook } from './commit-loop.ts';
 import type { RegisteredExecutor } from './core.ts';
 import { Offstage } from './offstage.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
 import type { Settings } from './settings.ts';
+import type { CommitHook } from './transaction.ts';
 
 export interface StartOptions {
   readonly settings: Settings;
