@@ -145,24 +145,25 @@ export class Admission {
   /** Admits from the front of the line, as far as everything is known (ADM1). */
   #advance(): void {
     for (let ticket = this.#line[0]; ticket !== undefined; ticket = this.#line[0]) {
-      if (ticket.failure !== null) {
-        this.#line.shift();
-        this.#refuse(ticket, ticket.failure.error);
-      } else if (ticket.prepared !== null) {
-        this.#line.shift();
-        this.#admit(ticket.prepared, ticket);
-      } else {
-        return;
-      }
+      const { failure, prepared, jobId } = ticket;
+      if (failure === null && prepared === null) return;
+      this.#line.shift();
+      // From here on a cancel finds the job itself, or that there is none.
+      if (jobId !== null) this.#byId.get(jobId)?.tickets.delete(ticket);
+      if (failure !== null) this.#refuse(ticket, failure.error);
+      else this.#admit(prepared as Prepared, ticket);
     }
   }
 
   #refuse(ticket: Ticket, error: unknown): void {
     ticket.reject(error);
-    for (const cancel of ticket.cancels) {
-      cancel.reject(
-        isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: ticket.jobId ?? '' }),
-      );
+    const cancels = ticket.cancels.splice(0);
+    // A later spawn of the same id may still make the job that was meant.
+    const [next] = ticket.jobId === null ? [] : (this.#byId.get(ticket.jobId)?.tickets ?? []);
+    if (next !== undefined) next.cancels.push(...cancels);
+    else {
+      const gone = isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: ticket.jobId ?? '' });
+      for (const cancel of cancels) cancel.reject(gone);
     }
   }
 
@@ -344,7 +345,7 @@ export class Admission {
   }
 
   #cancelAtBirth(job: LiveJob, ticket: Ticket): void {
-    for (const { request, resolve, reject } of ticket.cancels) {
+    for (const { request, resolve, reject } of ticket.cancels.splice(0)) {
       const changes = this.#host.canceller.decide([job], request);
       this.#core.submit({
         changes,
