@@ -144,7 +144,11 @@ export class Waiting {
   #entries(targets: readonly Target[], settled: ReadonlyMap<LiveJob, JobView | MissingEntry>): readonly WaitManyEntry[] {
     // One time-out is everybody's: they all share the limit.
     const isTimedOut = [...settled.values()].some((view) => 'timedOut' in view && view.timedOut === true);
-    const current = (job: LiveJob): JobView => (isTimedOut ? { ...job.view(), timedOut: true } : job.view());
+    const current = (job: LiveJob): WaitManyEntry => {
+      // What is not durable yet is shown to nobody.
+      if (job.committed === null) return { jobId: job.base.jobId, error: { code: 'job.not_found' } };
+      return isTimedOut ? { ...job.view(), timedOut: true } : job.view();
+    };
     return targets.map((target) => (isLive(target) ? (settled.get(target) ?? target.actedEnd ?? current(target)) : target));
   }
 
