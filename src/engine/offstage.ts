@@ -23,6 +23,7 @@ import type {
   WaitManyOptions,
   WaitOptions,
 } from '../model/requests.ts';
+import { isFinished } from '../persistence/job-codec.ts';
 import type { Store } from '../persistence/store.ts';
 import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
@@ -154,9 +155,10 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       if (admitting !== null) return admitting;
       const stored = await this.#core.rows.find(jobId);
       if (stored === 'expired') throw offstageError('job.expired', { jobId });
+      // It may have been accepted, or have ended, while the store was asked.
+      const isStale = stored !== null && !isFinished(stored.snapshot.state);
+      if (isStale || this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
       if (stored !== null) return storedView(stored);
-      // It may have been accepted while the store was asked.
-      if (this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
       throw offstageError('job.not_found', { jobId });
     }
     if (job.actedEnd !== null) return job.actedEnd;
