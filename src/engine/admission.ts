@@ -40,6 +40,8 @@ interface Ticket {
   prepared: Prepared | null;
   failure: { readonly error: unknown } | null;
   readonly jobId: string | null;
+  /** The job whose body asks, if a body does. */
+  readonly body: LiveJob | null;
   readonly cancels: {
     readonly request: CancelRequest;
     readonly resolve: (view: JobView) => void;
@@ -73,8 +75,8 @@ export class Admission {
       this.#core.assertAccepting();
       const content = checkSpawn(options, this.#core.executors, parent?.base ?? null);
       const prepared = this.#prepareNow(content);
-      if (prepared !== null && this.#line.length === 0) return this.#admitNow(prepared);
-      return this.#queue(content, prepared);
+      if (prepared !== null && this.#line.length === 0) return this.#admitNow(prepared, parent);
+      return this.#queue(content, prepared, parent);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -99,17 +101,17 @@ export class Admission {
     await this.#byId.get(jobId)?.promise.catch(() => {});
   }
 
-  #admitNow(prepared: Prepared): Promise<JobView> {
+  #admitNow(prepared: Prepared, body: LiveJob | null): Promise<JobView> {
     return new Promise((resolve, reject) => {
-      this.#admit(prepared, { prepared, failure: null, jobId: null, cancels: [], resolve, reject });
+      this.#admit(prepared, { prepared, failure: null, jobId: null, body, cancels: [], resolve, reject });
     });
   }
 
-  #queue(content: SpawnContent, known: Prepared | null): Promise<JobView> {
+  #queue(content: SpawnContent, known: Prepared | null, body: LiveJob | null): Promise<JobView> {
     const { jobId } = content;
     let ticket: Ticket | undefined;
     const answer = new Promise<JobView>((resolve, reject) => {
-      ticket = { prepared: known, failure: null, jobId, cancels: [], resolve, reject };
+      ticket = { prepared: known, failure: null, jobId, body, cancels: [], resolve, reject };
     });
     const queued = ticket as unknown as Ticket;
     this.#line.push(queued);
@@ -283,6 +285,10 @@ export class Admission {
     core.assertAccepting();
     if (core.queuedCount >= LIMITS.queuedJobs) throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
     if (caller !== null && caller.taskId !== session.taskId) throw offstageError('job.cross_task', {});
+    // A foreground child whose body has gone meanwhile would be waited for by nobody, and ended by nobody (spec 4.8).
+    const { body } = ticket;
+    if (prepared.content.wait && body !== null && (body.isDecidedEnd || body.execution?.hasSettled === true))
+      throw offstageError('job.context_closed', { jobId: body.base.jobId });
     const depth = parent === null ? 0 : parent.depth + 1;
     if (depth > LIMITS.treeDepth) throw offstageError('limit.tree_depth', { limit: LIMITS.treeDepth });
     if (parent !== null) this.#assertMayBeBorn(parent.jobId);

@@ -1,0 +1,330 @@
+/** Bodies that wait inside the engine (spec 3, 4.8, 5, 7): slots, resumes, cycles, foreground children. */
+import { describe, expect, it } from 'vitest';
+import type { JobContext } from '../../src/model/executor.ts';
+import { type Body, echo, gate, scripted, stubborn } from '../support/executors.ts';
+import { type TestEngine, testEngine } from '../support/test-engine.ts';
+
+const aborted = (context: JobContext): Promise<never> =>
+  new Promise((_, reject) => context.signal.addEventListener('abort', () => reject(context.signal.reason)));
+
+const withFamily = async (bodies: Readonly<Record<string, Body>>, workers: number | null = 1) => {
+  const held = gate();
+  const stuck = stubborn();
+  const engine = await testEngine({ executors: { family: scripted(bodies), held, stuck, echo }, workers });
+  const start = (subject: string, more: object = {}) =>
+    engine.offstage.spawn({ kind: 'family', subject, jobId: subject, ...more });
+  return { engine, held, stuck, start };
+};
+
+const pool = ({ offstage }: TestEngine) => offstage.health().pool;
+
+describe('slots', () => {
+  it('a tree of waits as deep as allowed runs with one worker, and a deeper one is refused', async () => {
+    const refused: unknown[] = [];
+    const { engine, start } = await withFamily({
+      level: async (context, job) => {
+        const n = job.input as number;
+        try {
+          const child = await context.run({ kind: 'family', subject: 'level', input: n + 1 });
+          return `${child.resultText}.${n}`;
+        } catch (error) {
+          refused.push(error);
+          return `${n}`;
+        }
+      },
+    });
+    await using _ = engine;
+    await start('level', { input: 0 });
+    const done = await engine.offstage.wait('level', { timeoutMs: null });
+    expect(done.resultText).toBe(Array.from({ length: 65 }, (_, index) => 64 - index).join('.'));
+    expect(refused).toMatchObject([{ code: 'limit.tree_depth' }]);
+    expect(pool(engine)).toEqual({ workers: 1, running: 0, waiting: 0, queued: 0, detached: 0 });
+  });
+
+  it('a waiting body is counted as waiting, its slot goes to others, and it resumes before anything starts', async () => {
+    const order: string[] = [];
+    const { engine, held, start } = await withFamily({
+      parent: async (context) => {
+        await context.run({ kind: 'held', jobId: 'child' });
+        order.push('parent resumed');
+      },
+      last: async () => void order.push('last started'),
+    });
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await start('parent');
+    await offstage.spawn({ kind: 'held', jobId: 'next' });
+    await start('last');
+    await held.started('child');
+    await clock.settle();
+    // The child went before the jobs that nobody waits for.
+    expect(pool(engine)).toMatchObject({ running: 1, waiting: 1, queued: 2 });
+    expect(held.calls).toEqual(['child']);
+    // Its slot is taken at once; its end is known to the parent only when it is stored.
+    await held.release('child');
+    await held.started('next');
+    await clock.settle();
+    expect(pool(engine)).toMatchObject({ running: 1, waiting: 1, queued: 1 });
+    expect(order).toEqual([]);
+    await held.release('next');
+    await offstage.waitMany(['parent', 'last']);
+    expect(order).toEqual(['parent resumed', 'last started']);
+  });
+
+  it('however many waits a body has open, it gives up its slot once', async () => {
+    const { engine, held, start } = await withFamily({
+      parent: async (context) => {
+        for (const jobId of ['a', 'b', 'c']) await context.spawn({ kind: 'held', jobId });
+        const waits = ['a', 'b', 'c'].map((jobId) => context.wait(jobId));
+        waits.push(...(['a', 'b'].map((jobId) => context.wait(jobId)) as typeof waits));
+        return (await Promise.all(waits)).length;
+      },
+    });
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await start('parent');
+    for (const jobId of ['a', 'b', 'c']) {
+      await held.started(jobId);
+      await clock.settle();
+      expect(pool(engine)).toMatchObject({ running: 1, waiting: 1 });
+      expect(held.live.size).toBe(1);
+      await held.release(jobId);
+    }
+    expect((await offstage.wait('parent')).result).toBe(5);
+    expect(pool(engine)).toEqual({ workers: 1, running: 0, waiting: 0, queued: 0, detached: 0 });
+  });
+
+  it('an abort wakes a waiting body at once, although no slot is free; an unwinding body holds none', async () => {
+    const woken: unknown[] = [];
+    const { engine, held, stuck, start } = await withFamily({
+      parent: async (context) => {
+        await context.spawn({ kind: 'stuck', jobId: 'busy' });
+        await context.wait('busy').catch((error: unknown) => woken.push(error));
+        // Still at work after its abort, and out of reach.
+        await new Promise(() => {});
+      },
+    });
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await start('parent');
+    await stuck.started('busy');
+    await clock.settle();
+    await offstage.cancel('parent');
+    await clock.settle();
+    expect(woken).toMatchObject([{ name: 'AbortError', code: 'job.cancelled' }]);
+    expect(pool(engine)).toMatchObject({ running: 1, waiting: 0 });
+    await stuck.release('busy');
+    await clock.advance(30_000);
+    expect(await offstage.get('parent')).toMatchObject({ status: 'cancelled', detached: true, bodyLive: true });
+    // It held no slot when it was given up, so nothing is taken from the others.
+    expect(offstage.health()).toMatchObject({ status: 'ok', pool: { running: 0, detached: 1 } });
+    const next = await offstage.spawn({ kind: 'held' });
+    await held.started(next.jobId);
+    expect(pool(engine)).toMatchObject({ running: 1, detached: 1 });
+    await held.release(next.jobId);
+    await offstage.wait(next.jobId);
+  });
+
+  it("a session's place is given up with the slot", async () => {
+    const { engine, start } = await withFamily({
+      parent: async (context) => (await context.run({ kind: 'echo', input: 'from the same session' })).resultText,
+    });
+    await engine[Symbol.asyncDispose]();
+    expect(start).toBeDefined();
+    const held = gate();
+    await using limited = await testEngine({
+      executors: {
+        family: scripted({ parent: async (context) => (await context.run({ kind: 'echo', input: 'child' })).resultText }),
+        echo,
+        held,
+      },
+      workers: 4,
+      perSessionLimit: 1,
+    });
+    const { offstage } = limited;
+    const jobs = await Promise.all(
+      Array.from({ length: 5 }, () => offstage.spawn({ kind: 'family', subject: 'parent', sessionId: 'default' })),
+    );
+    const ended = await offstage.waitMany(
+      jobs.map(({ jobId }) => jobId),
+      { timeoutMs: null },
+    );
+    expect(ended.map((entry) => 'status' in entry && entry.resultText)).toEqual(['child', 'child', 'child', 'child', 'child']);
+  });
+});
+
+describe('waits that cannot end', () => {
+  it('for itself, an ancestor, or somebody who waits for it, are refused at once', async () => {
+    const codes: Record<string, string> = {};
+    const attempt = async (name: string, wait: Promise<unknown>): Promise<void> => {
+      await wait.then(
+        () => (codes[name] = 'settled'),
+        (error: { code: string }) => (codes[name] = error.code),
+      );
+    };
+    const { engine, start } = await withFamily(
+      {
+        root: async (context) => {
+          await attempt('itself', context.wait('root'));
+          await attempt('itself among many', context.waitMany(['root', 'nobody']));
+          await context.run({ kind: 'family', subject: 'child', jobId: 'child' });
+        },
+        child: async (context) => {
+          await attempt('its parent', context.wait('root'));
+          await context.run({ kind: 'family', subject: 'grandchild', jobId: 'grandchild' });
+        },
+        grandchild: async (context) => {
+          await attempt('its grandparent', context.wait('root'));
+          await attempt('its grandparent, with a limit', context.wait('root', { timeoutMs: 5 }));
+        },
+        left: async (context) => {
+          await context.wait('right');
+        },
+        right: async (context) => {
+          await attempt('who waits for it', context.wait('left'));
+        },
+      },
+      4,
+    );
+    await using _ = engine;
+    const { offstage } = engine;
+    await start('root');
+    await offstage.wait('root');
+    await Promise.all([start('right', { description: 'second' }), start('left')]).catch(() => {});
+    await offstage.waitMany(['left', 'right']);
+    expect(codes).toEqual({
+      itself: 'job.wait_cycle',
+      'itself among many': 'job.wait_cycle',
+      'its parent': 'job.wait_cycle',
+      'its grandparent': 'job.wait_cycle',
+      'its grandparent, with a limit': 'job.wait_cycle',
+      // `right` may have been faster than `left`: then `left` found it ended.
+      'who waits for it': expect.stringMatching(/^(job\.wait_cycle|settled)$/),
+    });
+  });
+
+  it('a cycle over three jobs is seen by the one that would close it', async () => {
+    const outcomes: string[] = [];
+    const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'a' };
+    const hop: Body = async (context, job) => {
+      await context.wait('start').catch(() => {});
+      await context.wait(next[job.subject] as string).then(
+        () => outcomes.push('settled'),
+        (error: { code: string }) => outcomes.push(error.code),
+      );
+    };
+    const { engine, held, start } = await withFamily({ a: hop, b: hop, c: hop }, 4);
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await offstage.spawn({ kind: 'held', jobId: 'start' });
+    for (const subject of ['a', 'b', 'c']) await start(subject);
+    await clock.settle();
+    await held.release('start');
+    await offstage.waitMany(['a', 'b', 'c'], { timeoutMs: null });
+    expect(outcomes.toSorted()).toEqual(['job.wait_cycle', 'settled', 'settled']);
+  });
+});
+
+describe('foreground children', () => {
+  for (const how of ['returns', 'throws', 'is given up'] as const) {
+    it(`end when their parent ${how}, with their own; background children go on`, async () => {
+      const { engine, held, start } = await withFamily(
+        {
+          parent: async (context) => {
+            await context.spawn({ kind: 'held', jobId: 'background' });
+            await context.spawn({ kind: 'family', subject: 'foreground', jobId: 'foreground', wait: true });
+            if (how === 'throws') throw new Error('x');
+            if (how === 'is given up') await new Promise(() => {});
+          },
+          foreground: async (context) => {
+            await context.spawn({ kind: 'held', jobId: 'below' });
+            await aborted(context);
+          },
+        },
+        null,
+      );
+      await using _ = engine;
+      const { offstage, clock } = engine;
+      await start('parent', { timeoutMs: 50 });
+      await held.started('background');
+      await clock.settle();
+      if (how === 'is given up') {
+        await clock.advance(50 + 30_000);
+        expect((await offstage.get('parent')).detached).toBe(true);
+      }
+      expect(await offstage.wait('foreground')).toMatchObject({ status: 'cancelled', reasonCode: 'cancel.caller_gone' });
+      const below = await offstage.wait('below', { timeoutMs: 0 }).catch(() => null);
+      if (below !== null)
+        expect(await offstage.wait('below')).toMatchObject({ status: 'cancelled', reasonCode: 'cancel.parent' });
+      expect((await offstage.get('background')).status).toBe('running');
+      await held.release('background', 'on its own');
+      expect((await offstage.wait('background')).resultText).toBe('on its own');
+    });
+  }
+
+  it('end with the signal of the one who waits for them', async () => {
+    const seen: unknown[] = [];
+    const controller = new AbortController();
+    const { engine, held, start } = await withFamily(
+      {
+        parent: async (context) => {
+          await context
+            .run({ kind: 'held', jobId: 'child' }, { signal: controller.signal })
+            .catch((error: unknown) => seen.push(error));
+          return 'went on';
+        },
+      },
+      4,
+    );
+    await using _ = engine;
+    const { offstage } = engine;
+    await start('parent');
+    await held.started('child');
+    const reason = new Error('the tool was aborted');
+    controller.abort(reason);
+    expect(await offstage.wait('child')).toMatchObject({ status: 'cancelled', reasonCode: 'cancel.caller_gone' });
+    expect(await offstage.wait('parent')).toMatchObject({ status: 'completed', resultText: 'went on' });
+    expect(seen).toEqual([reason]);
+  });
+
+  it('that are started by a body in its last tick, and not waited for, do not outlive it', async () => {
+    const { engine, held, start } = await withFamily(
+      {
+        parent: async (context) => {
+          // Nobody awaits these; one is known at once, the other has to be looked up.
+          void context.spawn({ kind: 'held', wait: true, subject: 'quick' }).catch(() => {});
+          void context.spawn({ kind: 'held', wait: true, jobId: 'slow', subject: 'slow' }).catch(() => {});
+          void context.spawn({ kind: 'held', wait: false, jobId: 'background' }).catch(() => {});
+        },
+      },
+      4,
+    );
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await start('parent');
+    await offstage.wait('parent');
+    await clock.settle();
+    const left = await offstage.list({ status: ['running', 'queued'] });
+    expect(left.map(({ jobId }) => jobId)).toEqual(['background']);
+    for (const job of await offstage.list({ kind: 'held', status: 'cancelled' })) {
+      expect(job.reasonCode).toBe('cancel.caller_gone');
+    }
+    await held.release('background');
+    await offstage.wait('background');
+  });
+
+  it('that fail or are cancelled are records to their parent, never a throw', async () => {
+    const { engine, start } = await withFamily({
+      parent: async (context) => {
+        const broken = await context.run({ kind: 'family', subject: 'broken' });
+        return `${broken.status}: ${broken.error?.message}`;
+      },
+      broken: async () => {
+        throw new TypeError('no');
+      },
+    });
+    await using _ = engine;
+    await start('parent');
+    expect((await engine.offstage.wait('parent')).resultText).toBe('errored: TypeError: no');
+  });
+});
