@@ -35,14 +35,15 @@ export function requestsUnderWay(offstage: object): number {
 export async function serveControl<Kinds extends Executors>(
   engine: Offstage<Kinds>,
   dataDir: string,
+  { mostConnections = LIMITS.connections }: { readonly mostConnections?: number } = {},
 ): Promise<() => Promise<void>> {
   const offstage = engine as unknown as Offstage;
   const connections = new Set<SocketConnection>();
   connectionsOf.set(engine, connections);
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    if (connections.size >= LIMITS.connections) {
+    if (connections.size >= mostConnections) {
       socket.on('error', () => {});
-      const refusal = errorFrame(offstageError('limit.connections', { limit: LIMITS.connections }), null);
+      const refusal = errorFrame(offstageError('limit.connections', { limit: mostConnections }), null);
       socket.end(`${JSON.stringify(refusal)}\n`, () => socket.destroy());
       return;
     }

@@ -23,7 +23,20 @@ const ACTIONS: ReadonlyMap<unknown, Action> = new Map<unknown, Action>(
 /** What the handler does not understand, as an answer. */
 export const protocolError = (message: string): OffstageError => offstageError('control.protocol', { message });
 
-/** Handles one request and sends its answer. Never rejects. */
+/** A request as text, or what is wrong with it. */
+export function parseRequest(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return protocolError('it is not JSON');
+  }
+}
+
+/** Whether a request may take as long as a job does. */
+export const isWaitingRequest = (request: unknown): boolean =>
+  typeof request === 'object' && request !== null && (request as WireFields).action === 'await_jobs';
+
+/** Handles one request, or what `parseRequest` made of it, and sends its answer. Never rejects. */
 export async function handle(offstage: Offstage, request: unknown, connection: Connection): Promise<void> {
   let requestId: JsonValue = null;
   const gone = new AbortController();
@@ -48,18 +61,6 @@ export async function handle(offstage: Offstage, request: unknown, connection: C
   }
 }
 
-/** The same for a request as text. */
-export async function handleText(offstage: Offstage, text: string, connection: Connection): Promise<void> {
-  let request: unknown;
-  try {
-    request = JSON.parse(text);
-  } catch {
-    await connection.send(errorFrame(protocolError('it is not JSON'), null));
-    return;
-  }
-  await handle(offstage, request, connection);
-}
-
 export function errorFrame(error: unknown, requestId: JsonValue): Frame {
   const { message, code, retryable } = isOffstageError(error) ? error : unexpected(error);
   return { type: 'error', request_id: requestId, error: message, error_code: code, retryable };
@@ -71,6 +72,7 @@ function unexpected(error: unknown): OffstageError {
 }
 
 function fieldsOf(request: unknown): WireFields {
+  if (isOffstageError(request)) throw request;
   if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as WireFields;
   throw protocolError('a request must be an object');
 }

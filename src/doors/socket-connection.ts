@@ -9,10 +9,13 @@ import type { Socket } from 'node:net';
 import type { Offstage } from '../engine/offstage.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Connection, Frame } from './connection.ts';
-import { errorFrame, handleText, protocolError } from './handler.ts';
+import { handle, isWaitingRequest, parseRequest, protocolError } from './handler.ts';
 import { type Line, LineSplitter } from './line-splitter.ts';
 
-const MOST_REQUESTS = 1_024;
+/** Each may read a record of a few MiB. */
+const MOST_AT_ONCE = 32;
+/** These mostly wait, and read little. */
+const MOST_WAITING = 1_024;
 
 export class SocketConnection implements Connection {
   readonly #offstage: Offstage;
@@ -21,6 +24,7 @@ export class SocketConnection implements Connection {
   readonly #onClose = new Set<() => void>();
   #lines: Line[] = [];
   #underWay = 0;
+  #waiting = 0;
   #hasGone = false;
   #room: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
 
@@ -50,7 +54,7 @@ export class SocketConnection implements Connection {
 
   /** Requests that are not answered yet. */
   get requestsUnderWay(): number {
-    return this.#underWay + this.#lines.length;
+    return this.#underWay + this.#waiting + this.#lines.length;
   }
 
   send(frame: Frame): Promise<void> {
@@ -89,19 +93,22 @@ export class SocketConnection implements Connection {
   }
 
   #advance(): void {
-    while (this.#lines.length > 0 && this.#underWay < MOST_REQUESTS && this.#room === null) {
-      this.#start(this.#lines.shift() as Line);
-    }
+    const hasRoom = (): boolean => this.#underWay < MOST_AT_ONCE && this.#waiting < MOST_WAITING && this.#room === null;
+    while (this.#lines.length > 0 && hasRoom()) this.#start(this.#lines.shift() as Line);
     if (this.#lines.length > 0) this.#socket.pause();
     else this.#socket.resume();
   }
 
   #start(line: Line): void {
-    this.#underWay += 1;
-    const answered =
-      'text' in line ? handleText(this.#offstage, line.text, this) : this.send(errorFrame(protocolError(line.fault), null));
-    void answered.finally(() => {
-      this.#underWay -= 1;
+    const request = 'text' in line ? parseRequest(line.text) : protocolError(line.fault);
+    const isWaiting = isWaitingRequest(request);
+    const count = (by: 1 | -1): void => {
+      if (isWaiting) this.#waiting += by;
+      else this.#underWay += by;
+    };
+    count(1);
+    void handle(this.#offstage, request, this).finally(() => {
+      count(-1);
       if (this.#lines.length > 0) this.#advance();
       if (this.#hasGone) this.#endWhenAnswered();
     });
