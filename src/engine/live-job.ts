@@ -59,7 +59,7 @@ export function viewOf(job: LiveJob, snapshot: JobSnapshot, revision: number): J
   const isRunning = snapshot.state === 'active' || snapshot.state === 'ending';
   return Object.assign(toRecord(job.base, snapshot, revision), {
     bodyLive: execution?.isBodyLive ?? false,
-    progress: execution?.progress ?? null,
+    progress: isRunning ? (execution?.progress ?? null) : null,
     partialText: isRunning ? (execution?.partialText() ?? null) : null,
   });
 }

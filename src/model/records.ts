@@ -85,7 +85,7 @@ export interface JobRecord {
 export interface JobView extends JobRecord {
   /** The body is at work in this process, also after a detached end. */
   readonly bodyLive: boolean;
-  /** The latest value given to `ctx.progress`, or null. */
+  /** The latest value given to `ctx.progress`; null before the first one and once the job has ended. */
   readonly progress: JsonValue;
   /** What a running job has reported so far; null once it has ended. */
   readonly partialText: string | null;
