@@ -1,7 +1,7 @@
 /**
  * Ctrl-C, TERM and HUP (spec 15).
  *
- * INT1  The first one asks, the second one forces; every signal counts, whichever it is.
+ * ITR1  The first one asks, the second one forces; every signal counts, whichever it is.
  */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
