@@ -352,13 +352,7 @@ export class Admission {
 
   #cancelAtBirth(job: LiveJob, ticket: Ticket): void {
     for (const { request, resolve, reject } of ticket.cancels.splice(0)) {
-      const changes = this.#host.canceller.decide([job], request);
-      this.#core.submit({
-        changes,
-        acknowledge: () =>
-          job.isDropped ? reject(offstageError('job.not_found', { jobId: job.base.jobId })) : resolve(job.view()),
-        effects: () => this.#host.canceller.runEffectsOf(changes),
-      });
+      this.#host.canceller.cancel(job, request).then(resolve, reject);
     }
   }
 }

@@ -6,7 +6,7 @@
  * CAN3  A job that has ended is never touched; a job that is ending keeps its first cause and its deadline.
  */
 import { offstageError } from '../model/errors.ts';
-import type { CancelCode } from '../model/records.ts';
+import type { CancelCode, JobView } from '../model/records.ts';
 import type { BodyRunner } from './body-runner.ts';
 import type { Core } from './core.ts';
 import type { LiveJob } from './live-job.ts';
@@ -24,6 +24,22 @@ export class Canceller {
   constructor(core: Core, runner: () => BodyRunner) {
     this.#core = core;
     this.#runner = runner;
+  }
+
+  /** Resolves with the job's record once its cancel, with that of all its descendants, is durable; or says that it is not. */
+  cancel(job: LiveJob, request: CancelRequest): Promise<JobView> {
+    const changes = this.decide([job], request);
+    return new Promise((resolve, reject) => {
+      this.#core.submit({
+        changes,
+        acknowledge: (durable) => {
+          if (job.isDropped) reject(offstageError('job.not_found', { jobId: job.base.jobId }));
+          else if (durable) resolve(job.view());
+          else resolve(job.actedEnd ?? { ...job.decidedView(), durable: false });
+        },
+        effects: () => this.runEffectsOf(changes),
+      });
+    });
   }
 
   /** Decides the cancel of the jobs and of all their descendants. Nothing is fired yet: see `runEffectsOf`. */

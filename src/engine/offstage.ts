@@ -163,18 +163,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     }
     if (job.actedEnd !== null) return job.actedEnd;
     if (job.committed === job.decided && job.isDecidedEnd) return job.view();
-    const changes = this.#canceller.decide([job], request);
-    return new Promise((resolve, reject) => {
-      this.#core.submit({
-        changes,
-        acknowledge: (durable) => {
-          if (job.isDropped) reject(offstageError('job.not_found', { jobId }));
-          else if (durable) resolve(job.view());
-          else resolve(job.actedEnd ?? { ...job.decidedView(), durable: false });
-        },
-        effects: () => this.#canceller.runEffectsOf(changes),
-      });
-    });
+    return this.#canceller.cancel(job, request);
   }
 
   /** Cancels what the selector names; answers arrays of ids. */
