@@ -9,6 +9,7 @@ import type { OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { readEvents } from '../persistence/event-log.ts';
 import type { Core } from './core.ts';
+import { onAbortOf } from './signal-fan.ts';
 import { invalidInput } from './spawn-request.ts';
 
 export interface EventsOptions {
@@ -52,7 +53,6 @@ export function readFrom(
     nudge();
   };
   const forget = onClose(end);
-  signal?.addEventListener('abort', end, { once: true });
   let cursor = after ?? core.loop.seq;
 
   /** What lies between the cursor and `seq` cannot be told any more. */
@@ -105,11 +105,18 @@ export function readFrom(
       leave();
     }
   }
+  // Also without anybody who reads on: an aborted reader buffers nothing.
+  const abort = (): void => {
+    end();
+    leave();
+  };
+  const stopListening = signal === undefined || signal.aborted ? null : onAbortOf(signal, abort);
   const leave = (): void => {
     stop();
     forget();
-    signal?.removeEventListener('abort', end);
+    stopListening?.();
   };
+  if (signal?.aborted === true) abort();
   // A generator that was never asked for anything runs no `finally`, and one that waits does not hear of `return`.
   const iterator = follow();
   const finish = iterator.return.bind(iterator);
