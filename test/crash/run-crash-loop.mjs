@@ -1,0 +1,24 @@
+/** Usage: node test/crash/run-crash-loop.mjs [--kills 200] [--seed 1] [--json]. Needs a built dist/. Exits 1 when something is wrong. */
+import { parseArgs } from 'node:util';
+import { crashLoop } from './crash-loop.mjs';
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '200' },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const isShown = process.stderr.isTTY && !values.json;
+const { summary, problems } = await crashLoop({
+  kills: Number(values.kills),
+  seed: Number(values.seed),
+  onProgress: ({ kills, jobs }) => isShown && process.stderr.write(`\r${kills} kills, ${jobs} jobs`),
+});
+if (isShown) process.stderr.write('\n');
+if (values.json) process.stdout.write(`${JSON.stringify({ summary, problems })}\n`);
+else {
+  for (const [name, figure] of Object.entries(summary)) process.stdout.write(`${name.padEnd(20)}${figure}\n`);
+  for (const problem of problems) process.stdout.write(`PROBLEM ${problem}\n`);
+}
+process.exitCode = problems.length === 0 ? 0 : 1;
