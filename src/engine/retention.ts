@@ -11,6 +11,7 @@ import { KEYS, RANGES } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
 import { removeOutputFile } from './output-log.ts';
+import { invalidInput } from './spawn-request.ts';
 
 const PER_BATCH = 256;
 const FIRST_AFTER_MS = 60_000;
@@ -56,8 +57,9 @@ export class RetentionSweep {
     await this.#running?.catch(() => {});
   }
 
-  /** Prunes by the engine's retention, or by tighter limits. Two calls at once share one sweep. */
-  prune(limits: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null } = {}): Promise<PruneResult> {
+  /** Prunes by the engine's retention, or by tighter limits. Two calls at once share one sweep. @throws OffstageError `input.invalid` */
+  async prune(limits: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null } = {}): Promise<PruneResult> {
+    for (const name of ['maxAgeMs', 'maxJobs'] as const) checkLimit(name, limits[name]);
     this.#running ??= this.#sweep({ ...this.#core.settings.retention, ...limits }).finally(() => {
       this.#running = null;
     });
@@ -82,20 +84,27 @@ export class RetentionSweep {
   async #pruneJobs(excess: number, endedBefore: number, at: number): Promise<number> {
     const core = this.#core;
     let pruned = 0;
+    let seen = 0;
+    let after = 0;
     for (;;) {
       if (core.isClosing) return pruned;
-      const page = await core.rows.oldestFinished(PER_BATCH);
+      const page = await core.rows.oldestFinished(PER_BATCH, after);
+      const last = page.at(-1);
+      if (last === undefined) return pruned;
+      const passed = seen;
       const due = page.filter(
         ({ base, snapshot }, index) =>
           !core.jobs.has(base.jobId) &&
-          (pruned + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
+          (passed + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
       );
-      if (due.length === 0) return pruned;
-      await core.storeRows(due.flatMap(({ base }) => pruneOperations(base, at)));
+      if (due.length > 0) await core.storeRows(due.flatMap(({ base }) => pruneOperations(base, at)));
       if (core.settings.spillDirectory !== null)
         for (const { base } of due) removeOutputFile(core.settings.spillDirectory, base.ordinal);
       pruned += due.length;
-      if (due.length < page.length) return pruned;
+      seen += page.length;
+      after = last.base.ordinal;
+      // Whatever comes behind was created later, so it ended later than the limit too.
+      if (seen >= excess && last.base.createdAt >= endedBefore) return pruned;
     }
   }
 
@@ -128,4 +137,10 @@ export class RetentionSweep {
       if (operations.length < PER_BATCH) return removed;
     }
   }
+}
+
+function checkLimit(name: 'maxAgeMs' | 'maxJobs', value: number | null | undefined): void {
+  if (value === undefined || value === null) return;
+  if (typeof value === 'number' && value >= 0 && (name === 'maxAgeMs' || Number.isInteger(value))) return;
+  throw invalidInput(name, 'it must be a number of 0 or more, or null for no limit');
 }

@@ -134,10 +134,10 @@ export class JobRows {
     return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
   }
 
-  /** Finished jobs, oldest first, for pruning. */
-  async oldestFinished(limit: number): Promise<readonly StoredJob[]> {
+  /** Finished jobs created after the one with the ordinal `after`, oldest first, for pruning. */
+  async oldestFinished(limit: number, after = 0): Promise<readonly StoredJob[]> {
     const rows: StoreEntry[] = [];
-    for await (const entry of this.#store.range({ ...RANGES.finished, limit })) rows.push(entry);
+    for await (const entry of this.#store.range({ gt: KEYS.finished(after), lt: RANGES.finished.lt, limit })) rows.push(entry);
     return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
   }
 
