@@ -77,7 +77,7 @@ export function readFrom(
     try {
       // A cursor from the future belongs to another store.
       if (cursor > core.loop.seq) yield resyncTo(core.loop.seq);
-      else if (after !== undefined) yield* replay();
+      else if (after !== undefined && !hasEnded) yield* replay();
       while (!hasEnded) {
         if (isBehind) {
           isBehind = false;

@@ -67,6 +67,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
   readonly #closers: readonly (() => Promise<void> | void)[];
   #closing: Promise<void> | null = null;
+  /** Readers of events have been ended, and new ones end at once. */
+  #hasClosed = false;
 
   /** What the start found of an earlier process, and did with it. */
   readonly recovery: RecoveryReport;
@@ -188,6 +190,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   /** Record events after a cursor, then everything that happens. Leaving the loop ends it. */
   events(options: EventsOptions = {}): AsyncIterableIterator<OffstageEvent> & AsyncDisposable {
     const iterator = readFrom(this.#core, options, (end) => {
+      if (this.#hasClosed) end();
       this.#onClose.add(end);
       return () => this.#onClose.delete(end);
     });
@@ -283,6 +286,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     await this.#retention.stop();
     core.loop.stop();
     core.bus.close();
+    this.#hasClosed = true;
     for (const end of this.#onClose) end();
     core.timers.clear();
     for (const close of [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())]) {

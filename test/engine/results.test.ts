@@ -1,0 +1,211 @@
+/** What goes in and what comes out (spec 2, 18, 19): limits, and validation by any Standard Schema. */
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { describe, expect, it } from 'vitest';
+import { outcome } from '../../src/model/executor.ts';
+import { LIMITS } from '../../src/model/limits.ts';
+import { echo, sync } from '../support/executors.ts';
+import { testEngine } from '../support/test-engine.ts';
+
+type Answer<Output> = StandardSchemaV1.Result<Output> | Promise<StandardSchemaV1.Result<Output>>;
+
+/** A hand-made schema. */
+const schema = <Output>(validate: (value: unknown) => Answer<Output>): StandardSchemaV1<unknown, Output> => ({
+  '~standard': { version: 1, vendor: 'test', validate },
+});
+
+interface Question {
+  readonly question: string;
+}
+
+const asQuestion = (value: unknown): StandardSchemaV1.Result<Question> => {
+  const { question } = (value ?? {}) as { question?: unknown };
+  if (typeof question !== 'string') return { issues: [{ message: 'it must be a string', path: ['question'] }] };
+  return { value: { question: question.trim() } };
+};
+
+describe('validation', () => {
+  for (const [when, input] of [
+    ['at once', schema(asQuestion)],
+    ['later', schema(async (value) => asQuestion(value))],
+  ] as const) {
+    it(`of the input that answers ${when}: the body gets what the schema made of it, the rest is refused`, async () => {
+      const seen: unknown[] = [];
+      const research = {
+        input,
+        run: async (job: { readonly input: Question }) => {
+          seen.push(job.input);
+          return job.input.question;
+        },
+      };
+      await using engine = await testEngine({ executors: { research, echo } });
+      const { offstage } = engine;
+      const first = offstage.spawn({ kind: 'research', input: { question: '  why  ' } });
+      const second = offstage.spawn({ kind: 'echo', input: 'after' });
+      const [job, after] = await Promise.all([first, second]);
+      expect(job.input).toEqual({ question: 'why' });
+      expect((await offstage.wait(job.jobId)).resultText).toBe('why');
+      expect(seen).toEqual([{ question: 'why' }]);
+      for (const bad of [undefined, {}, { question: 7 }]) {
+        await expect(offstage.spawn({ kind: 'research', input: bad })).rejects.toMatchObject({
+          code: 'input.invalid',
+          message: 'input.question is not valid: it must be a string.',
+        });
+      }
+      // The order of the calls is the order of the jobs, although one of them was looked at longer.
+      expect((await offstage.list()).map(({ jobId }) => jobId)).toEqual([after.jobId, job.jobId]);
+    });
+  }
+
+  for (const [when, result] of [
+    [
+      'at once',
+      schema<number>((value) => (typeof value === 'number' ? { value: value * 2 } : { issues: [{ message: 'no number' }] })),
+    ],
+    [
+      'later',
+      schema<number>(async (value) =>
+        typeof value === 'number' ? { value: value * 2 } : { issues: [{ message: 'no number' }] },
+      ),
+    ],
+  ] as const) {
+    it(`of the result that answers ${when}: what it refuses is the error of the job`, async () => {
+      await using engine = await testEngine({ executors: { double: { run: sync, result } } });
+      const { offstage } = engine;
+      const good = await offstage.spawn({ kind: 'double', input: 21 });
+      const bad = await offstage.spawn({ kind: 'double', input: 'x' });
+      expect(await offstage.wait(good.jobId)).toMatchObject({ status: 'completed', result: 42 });
+      expect(await offstage.wait(bad.jobId)).toMatchObject({
+        status: 'errored',
+        reasonCode: 'failed',
+        error: { message: 'result is not valid: no number.' },
+      });
+    });
+  }
+
+  it('by a schema that throws or rejects refuses the input, and harms nobody', async () => {
+    const failing = schema<never>(() => {
+      throw new Error('the schema is broken');
+    });
+    const rejecting = schema<never>(() => Promise.reject(new Error('the schema is broken')));
+    await using engine = await testEngine({
+      executors: {
+        failing: { run: sync, input: failing },
+        rejecting: { run: sync, input: rejecting },
+        result: { run: sync, result: failing },
+        echo,
+      },
+    });
+    const { offstage } = engine;
+    for (const kind of ['failing', 'rejecting']) {
+      await expect(offstage.spawn({ kind, input: 1 })).rejects.toMatchObject({
+        code: 'input.invalid',
+        message: expect.stringContaining('the schema is broken'),
+      });
+    }
+    const { jobId } = await offstage.spawn({ kind: 'result', input: 1 });
+    expect(await offstage.wait(jobId)).toMatchObject({
+      status: 'errored',
+      error: { message: expect.stringContaining('the schema is broken') },
+    });
+    expect((await offstage.wait((await offstage.spawn({ kind: 'echo', input: 'fine' })).jobId)).resultText).toBe('fine');
+  });
+});
+
+describe('limits', () => {
+  it('of the input and the description: 1 MiB, and nothing is stored beyond', async () => {
+    await using engine = await testEngine({ executors: { echo } });
+    const { offstage } = engine;
+    const most = 'x'.repeat(LIMITS.inputBytes - 2);
+    const job = await offstage.spawn({ kind: 'echo', input: most, jobId: 'most' });
+    expect(job.input).toBe(most);
+    await offstage.wait('most');
+    for (const options of [
+      { input: `${most}x` },
+      { input: 'é'.repeat(LIMITS.inputBytes / 2) },
+      { description: 'x'.repeat(LIMITS.inputBytes + 1) },
+    ]) {
+      await expect(offstage.spawn({ kind: 'echo', ...options })).rejects.toMatchObject({ code: 'limit.input_bytes' });
+    }
+    expect(await offstage.list()).toHaveLength(1);
+  });
+
+  it('of a result: 256 KiB of JSON are kept whole, more is an error', async () => {
+    await using engine = await testEngine({
+      executors: { value: async (job: { readonly input: unknown }) => ({ text: 'x'.repeat(job.input as number) }) },
+    });
+    const { offstage } = engine;
+    const room = LIMITS.resultBytes - '{"text":""}'.length;
+    const fits = await offstage.spawn({ kind: 'value', input: room });
+    const tooLarge = await offstage.spawn({ kind: 'value', input: room + 1 });
+    expect(await offstage.wait(fits.jobId)).toMatchObject({ status: 'completed', result: { text: 'x'.repeat(room) } });
+    expect(await offstage.wait(tooLarge.jobId)).toMatchObject({
+      status: 'errored',
+      result: null,
+      error: { code: 'job.result_too_large', message: expect.stringContaining(String(LIMITS.resultBytes)) },
+    });
+  });
+
+  it('of text: the end is kept, at a whole character, and it says what was cut, for results, partial text and errors', async () => {
+    const long = `${'😀'.repeat(100_000)} THE END`;
+    await using engine = await testEngine({
+      executors: {
+        text: async () => long,
+        named: async () => outcome({ text: long }),
+        partial: async (_: unknown, context: { partial(text: string): void }) => {
+          context.partial(long);
+          throw new Error(long);
+        },
+      },
+    });
+    const { offstage } = engine;
+    for (const kind of ['text', 'named', 'partial']) {
+      const { resultText, error } = await offstage.wait((await offstage.spawn({ kind })).jobId);
+      const text = resultText as string;
+      expect(text).toMatch(/^\[… \d+ bytes cut\]\n😀/);
+      expect(text.endsWith(' THE END')).toBe(true);
+      expect(text.isWellFormed()).toBe(true);
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(LIMITS.resultTextBytes + 40);
+      if (error !== null) expect(Buffer.byteLength(error.message)).toBeLessThanOrEqual(16 * 1024 + 40);
+    }
+  });
+
+  it('what JSON cannot hold is no input', async () => {
+    await using engine = await testEngine({ executors: { echo } });
+    const circular: unknown[] = [];
+    circular.push(circular);
+    for (const bad of [
+      1n,
+      () => 1,
+      Symbol('s'),
+      Number.NaN,
+      new Map(),
+      new Error('x'),
+      circular,
+      { a: { b: undefined, c: 1n } },
+    ]) {
+      await expect(engine.offstage.spawn({ kind: 'echo', input: bad })).rejects.toMatchObject({ code: 'input.invalid' });
+    }
+    expect(await engine.offstage.list()).toEqual([]);
+  });
+
+  it('of the options: what is no option of spawn is refused', async () => {
+    await using engine = await testEngine({ executors: { echo } });
+    const { offstage } = engine;
+    for (const bad of [
+      null,
+      undefined,
+      7,
+      'echo',
+      {},
+      { kind: 7 },
+      { kind: 'echo', contextMode: 'fresh' },
+      { kind: 'echo', wait: 1 },
+      { kind: 'echo', subject: 7 },
+      { kind: 'echo', description: [] },
+    ]) {
+      await expect(offstage.spawn(bad as never)).rejects.toMatchObject({ code: 'input.invalid' });
+    }
+    await expect(offstage.spawn({ kind: 'unheard of' })).rejects.toMatchObject({ code: 'executor.unknown' });
+    expect(await offstage.list()).toEqual([]);
+  });
+});
