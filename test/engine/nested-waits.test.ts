@@ -126,11 +126,6 @@ describe('slots', () => {
   });
 
   it("a session's place is given up with the slot", async () => {
-    const { engine, start } = await withFamily({
-      parent: async (context) => (await context.run({ kind: 'echo', input: 'from the same session' })).resultText,
-    });
-    await engine[Symbol.asyncDispose]();
-    expect(start).toBeDefined();
     const held = gate();
     await using limited = await testEngine({
       executors: {
@@ -150,6 +145,71 @@ describe('slots', () => {
       { timeoutMs: null },
     );
     expect(ended.map((entry) => 'status' in entry && entry.resultText)).toEqual(['child', 'child', 'child', 'child', 'child']);
+  });
+});
+
+describe('limits of a wait inside a body', () => {
+  it('end the wait and nothing else: a time-out, an unknown id, any of many', async () => {
+    const seen: unknown[] = [];
+    const { engine, held, start } = await withFamily(
+      {
+        parent: async (context) => {
+          await context.spawn({ kind: 'held', jobId: 'a' });
+          await context.spawn({ kind: 'held', jobId: 'b' });
+          const timedOut = await context.wait('a', { timeoutMs: 100 });
+          seen.push([timedOut.status, timedOut.timedOut]);
+          const peek = await context.wait('a', { timeoutMs: 0 });
+          seen.push([peek.status, peek.timedOut]);
+          await context.wait('nobody').catch((error: { code: string }) => seen.push(error.code));
+          await context.wait('a', { timeoutMs: -1 }).catch((error: { code: string }) => seen.push(error.code));
+          const any = await context.waitMany(['nobody', 'b', 'a'], { mode: 'any' });
+          seen.push(any.map((entry) => ('status' in entry ? entry.status : entry.error.code)));
+          return 'went on';
+        },
+      },
+      3,
+    );
+    await using _ = engine;
+    const { offstage, clock } = engine;
+    await start('parent');
+    await held.started('b');
+    await clock.advance(99);
+    expect(seen).toEqual([]);
+    expect(pool(engine)).toMatchObject({ running: 2, waiting: 1 });
+    await clock.advance(1);
+    const before = [['running', true], ['running', true], 'job.not_found', 'input.invalid'];
+    expect(seen).toEqual(before);
+    await held.release('a');
+    expect(await offstage.wait('parent')).toMatchObject({ status: 'completed', resultText: 'went on' });
+    expect(seen).toEqual([...before, ['job.not_found', 'running', 'completed']]);
+    expect(await offstage.get('b')).toMatchObject({ status: 'running', cancelRequestedAt: null });
+    await held.release('b');
+  });
+
+  it('a signal ends it at once, and the body goes on with its slot', async () => {
+    const seen: unknown[] = [];
+    const controller = new AbortController();
+    const reason = new Error('the tool was aborted');
+    const { engine, held, start } = await withFamily(
+      {
+        parent: async (context) => {
+          await context.spawn({ kind: 'held', jobId: 'a' });
+          await context.wait('a', { signal: controller.signal }).catch((error: unknown) => seen.push(error));
+          return 'went on';
+        },
+      },
+      2,
+    );
+    await using _ = engine;
+    const { offstage } = engine;
+    await start('parent');
+    await held.started('a');
+    await engine.clock.settle();
+    controller.abort(reason);
+    expect((await offstage.wait('parent')).resultText).toBe('went on');
+    expect(seen).toEqual([reason]);
+    expect(await offstage.get('a')).toMatchObject({ status: 'running', cancelRequestedAt: null });
+    await held.release('a');
   });
 });
 

@@ -1,6 +1,6 @@
 /** An engine for tests: in memory, with a virtual clock, watched by the event checkers from its first event on. */
 import type { Offstage } from '../../src/engine/offstage.ts';
-import type { RecoveryReport } from '../../src/engine/recovery.ts';
+import type { ProcessReaper, RecoveryReport } from '../../src/engine/recovery.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
 import { startEngine } from '../../src/engine/start.ts';
 import { resolveExecutor } from '../../src/executors/inline.ts';
@@ -37,6 +37,8 @@ export interface TestEngineOptions extends EngineOptions {
   readonly store?: Store;
   readonly clock?: VirtualClock;
   readonly environment?: NodeJS.ProcessEnv;
+  /** What becomes of processes of an earlier engine; default: they are gone. */
+  readonly reap?: ProcessReaper;
 }
 
 /** Closing (or `await using`) also asserts that no event broke G1, G2, G6 or G9. */
@@ -56,7 +58,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     settings,
     store,
     executors,
-    reap: async () => ({ verdict: 'gone', detail: 'no processes in this test' }),
+    reap: options.reap ?? (async () => ({ verdict: 'gone', detail: 'no processes in this test' })),
   });
   const events: OffstageEvent[] = [];
   const checks = eventChecks((await offstage.snapshot()).seq);
