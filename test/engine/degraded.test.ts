@@ -5,6 +5,7 @@ import type { JobContext } from '../../src/model/executor.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { type ControlledStore, controlledStore } from '../../src/testing/controlled-store.ts';
 import { counting, echo, gate, scripted, stubborn } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { contentOf } from '../support/store-content.ts';
 import { type TestEngine, type TestEngineOptions, testEngine } from '../support/test-engine.ts';
 
@@ -148,7 +149,7 @@ for (const when of ['before', 'after'] as const) {
       expect(await offstage.cancel(jobId)).toEqual(ended);
       expect(await offstage.get(jobId)).toEqual({ ...committed, bodyLive: false });
       expect((await offstage.list()).map(({ status }) => status)).toEqual(['running']);
-      expect((await offstage.history(jobId)).at(-1)).toMatchObject({ to: 'running' });
+      expect((await pastOf(offstage, jobId)).at(-1)).toMatchObject({ to: 'running' });
       expect(engine.events.length).toBe(seen);
       expect(offstage.jobsModel.get().live.get(jobId)?.status).toBe('running');
       expect(offstage.health()).toMatchObject({ status: 'degraded', store: { pendingWrites: 1 } });
@@ -373,7 +374,7 @@ describe('while the store refuses', () => {
     for (const read of [
       () => offstage.get(jobId),
       () => offstage.list(),
-      () => offstage.history(jobId),
+      () => pastOf(offstage, jobId),
       () => offstage.wait(jobId),
       () => offstage.spawn({ kind: 'echo', jobId: 'x' }),
       () => offstage.cancel(jobId),

@@ -1,6 +1,7 @@
 /** A job's history answers why the job is where it is (spec 2; seed 000 D4), for every way to get there. */
 import { describe, expect, it } from 'vitest';
 import { echo, gate, stubborn, throwing } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -15,13 +16,13 @@ describe('history', () => {
     await clock.advance(1_000);
     const { jobId } = await offstage.spawn({ kind: 'held' });
     await clock.advance(5_000);
-    expect(await offstage.history(jobId)).toEqual([
+    expect(await pastOf(offstage, jobId)).toEqual([
       { at: START + 1_000, type: 'transition', to: 'pending' },
       { at: START + 1_000, type: 'transition', from: 'pending', to: 'queued' },
     ]);
     await held.release(first.jobId);
     await clock.settle();
-    expect((await offstage.history(jobId)).at(-1)).toEqual({
+    expect((await pastOf(offstage, jobId)).at(-1)).toEqual({
       at: START + 6_000,
       type: 'transition',
       from: 'queued',
@@ -38,7 +39,7 @@ describe('history', () => {
       cancelGraceMs: 500,
     });
     const { offstage, clock } = engine;
-    const lastOf = async (jobId: string) => (await offstage.history(jobId)).at(-1);
+    const lastOf = async (jobId: string) => (await pastOf(offstage, jobId)).at(-1);
     const done = await offstage.spawn({ kind: 'echo' });
     await offstage.wait(done.jobId);
     expect(await lastOf(done.jobId)).toEqual({
@@ -66,7 +67,7 @@ describe('history', () => {
     await clock.advance(90);
     await stuck.release(jobId, 'late');
     await clock.settle();
-    expect((await offstage.history(jobId)).slice(2)).toEqual([
+    expect((await pastOf(offstage, jobId)).slice(2)).toEqual([
       { at: START, type: 'transition', from: 'queued', to: 'running' },
       { at: START + 10, type: 'cancel_requested', detail: 'enough' },
       {
@@ -93,7 +94,7 @@ describe('history', () => {
     const { jobId } = await offstage.spawn({ kind: 'stuck', timeoutMs: 100 });
     await stuck.started(jobId);
     await clock.advance(100);
-    expect((await offstage.history(jobId)).at(-1)).toEqual({
+    expect((await pastOf(offstage, jobId)).at(-1)).toEqual({
       at: START + 100,
       type: 'ending',
       detail: 'The job ran longer than its limit of 100 ms.',
@@ -106,10 +107,10 @@ describe('history', () => {
   it('of an unknown job is job.not_found, of a pruned one job.expired', async () => {
     await using engine = await testEngine({ executors: { echo } });
     const { offstage } = engine;
-    await expect(offstage.history('nobody')).rejects.toMatchObject({ code: 'job.not_found' });
+    await expect(pastOf(offstage, 'nobody')).rejects.toMatchObject({ code: 'job.not_found' });
     const { jobId } = await offstage.spawn({ kind: 'echo' });
     await offstage.wait(jobId);
     await offstage.prune({ maxJobs: 0 });
-    await expect(offstage.history(jobId)).rejects.toMatchObject({ code: 'job.expired' });
+    await expect(pastOf(offstage, jobId)).rejects.toMatchObject({ code: 'job.expired' });
   });
 });

@@ -6,6 +6,7 @@ import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type ControlledStore, controlledStore } from '../../src/testing/controlled-store.ts';
 import { counting, echo, gate } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { contentOf } from '../support/store-content.ts';
 import { testEngine } from '../support/test-engine.ts';
 
@@ -97,7 +98,7 @@ describe('a strict body', () => {
     await context.execution.launched({ pid: 4711, startTime: '99', bootId: 'boot' });
     expect(await processRows(store)).toMatchObject([{ executionId, jobId, pid: 4711, startTime: '99', bootId: 'boot' }]);
     expect(await offstage.processes()).toEqual(await processRows(store));
-    expect((await offstage.history(jobId)).at(-1)).toMatchObject({ type: 'process_launched', detail: 'pid 4711' });
+    expect((await pastOf(offstage, jobId)).at(-1)).toMatchObject({ type: 'process_launched', detail: 'pid 4711' });
     await launch.release(jobId, 'done');
     await offstage.wait(jobId);
     expect(await processRows(store)).toEqual([]);

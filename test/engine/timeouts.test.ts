@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobContext } from '../../src/model/executor.ts';
 import { echo, gate, scripted, stubborn } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 describe('timeoutMs', () => {
@@ -27,7 +28,7 @@ describe('timeoutMs', () => {
       cancelRequestedAt: null,
       detached: false,
     });
-    expect((await offstage.history(jobId)).map(({ type }) => type)).toEqual([
+    expect((await pastOf(offstage, jobId)).map(({ type }) => type)).toEqual([
       'transition',
       'transition',
       'transition',

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobContext } from '../../src/model/executor.ts';
 import { counting, gate, stubborn } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 
 /** A body that says goodbye after its abort and returns normally. */
@@ -170,7 +171,7 @@ describe('cancel', () => {
       expect(await offstage.get(jobId)).toEqual({ ...ended, bodyLive: false });
       expect(endsOf(engine, jobId)).toHaveLength(1);
       expect(offstage.health()).toMatchObject({ status: 'ok', pool: { running: 0, detached: 0 } });
-      const types = (await offstage.history(jobId)).map(({ type }) => type);
+      const types = (await pastOf(offstage, jobId)).map(({ type }) => type);
       expect(types.slice(-2)).toEqual(
         later === 'returns' ? ['late_result_dropped', 'detached_settled'] : ['transition', 'detached_settled'],
       );

@@ -6,6 +6,7 @@ import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { echo, gate, stubborn } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
+import { pastOf } from '../support/past.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 describe('recovery', () => {
@@ -188,7 +189,7 @@ describe('what is stored', () => {
     await clock.settle();
     expect(calls).toBe(1);
     const read = async (from: typeof offstage) =>
-      Promise.all(ids.map(async (id) => [await from.get(id), await from.history(id)] as const));
+      Promise.all(ids.map(async (id) => [await from.get(id), await pastOf(from, id)] as const));
     const before = await read(offstage);
     const statuses = new Set(before.map(([{ status }]) => status));
     expect([...statuses].sort()).toEqual(['cancelled', 'completed', 'errored']);

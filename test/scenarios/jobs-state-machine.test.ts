@@ -7,6 +7,7 @@ import type { JobContext } from '../../src/model/executor.ts';
 import { outcome } from '../../src/model/executor.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { echo, gate, stubborn } from '../support/executors.ts';
+import { pastOf } from '../support/past.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 describe('the life of one job', () => {
@@ -147,14 +148,14 @@ describe('the life of one job', () => {
     const { jobId } = await offstage.spawn({ kind: 'stuck' });
     await stuck.started(jobId);
     await clock.advance(10);
-    const before = await offstage.history(jobId);
+    const before = await pastOf(offstage, jobId);
     const answer = await offstage.cancel(jobId, { reason: 'enough' });
     expect(answer).toMatchObject({ status: 'running', cancelRequestedAt: clock.now(), cancelReason: 'enough' });
     await clock.settle();
     const announced = engine.events.filter((event) => event.type === 'job.status' && event.jobId === jobId);
     expect(announced.at(-1)).toMatchObject({ status: 'running', cancelRequestedAt: clock.now(), completedAt: null });
     expect(engine.statuses(jobId)).toEqual(['pending', 'queued', 'running', 'running']);
-    const added = (await offstage.history(jobId)).slice(before.length);
+    const added = (await pastOf(offstage, jobId)).slice(before.length);
     expect(added).toEqual([{ at: clock.now(), type: 'cancel_requested', detail: 'enough' }]);
     await stuck.release(jobId);
   });
