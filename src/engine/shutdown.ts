@@ -18,6 +18,8 @@ export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> 
   const running: LiveJob[] = [];
   let changes: Change[] = [];
   const flush = (): void => {
+    // A close with nothing to end writes nothing: whoever only looked leaves the folder as it was.
+    if (changes.length === 0) return;
     const batch = changes;
     changes = [];
     core.submit({

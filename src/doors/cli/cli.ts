@@ -122,7 +122,7 @@ export class Cli {
     if (engine !== null) {
       const count = unfinished(engine);
       if (count > 0) await this.#sayWhoIsWaitedFor(count);
-      if (!this.interrupts.hasCome) this.interrupts.ask(() => void cancelAll(door));
+      if (this.#finished.signal.aborted && !this.interrupts.hasCome) this.interrupts.ask(() => void cancelAll(door));
       await whenIdle(engine);
       await engine.close();
     }

@@ -4,6 +4,7 @@
  */
 import { isOffstageError } from '../../model/errors.ts';
 import { readOwner } from '../../persistence/ownership.ts';
+import { storeStamp } from '../../persistence/store-stamp.ts';
 import type { Cli } from './cli.ts';
 import { type Door, unfinished } from './open-door.ts';
 
@@ -19,8 +20,8 @@ export interface Visit {
 
 /** Calls `visit` again and again, until the verb is interrupted. */
 export async function followOwner(cli: Cli, visit: (visit: Visit) => Promise<void>): Promise<never> {
-  for (let mayRead = await cli.hasStore(); ; ) {
-    if (!mayRead) await ownerAppears(cli);
+  for (let seen = ''; ; ) {
+    await somethingNew(cli, seen);
     const door = await cli.door();
     const isTheirs = door.engine === null;
     try {
@@ -30,8 +31,8 @@ export async function followOwner(cli: Cli, visit: (visit: Visit) => Promise<voi
     }
     await cli.letGo();
     if (isTheirs) await cli.pause(PAUSE_MS);
-    // What the owner did last stands in the folder, which is free to be read now; our own last look has shown everything.
-    mayRead = isTheirs;
+    // What an owner did last is still to be read; our own last look has shown everything.
+    seen = isTheirs ? '' : await storeStamp(cli.dataDir);
   }
 }
 
@@ -47,6 +48,7 @@ async function nothingGoesOn({ engine }: Door): Promise<void> {
   }
 }
 
-async function ownerAppears(cli: Cli): Promise<void> {
-  while ((await readOwner(cli.dataDir)) === null) await cli.pause(LOOK_EVERY_MS);
+/** Resolves when the folder has an owner, or its data are others than those seen. */
+async function somethingNew(cli: Cli, seen: string): Promise<void> {
+  while ((await readOwner(cli.dataDir)) === null && (await storeStamp(cli.dataDir)) === seen) await cli.pause(LOOK_EVERY_MS);
 }
