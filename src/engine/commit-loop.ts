@@ -7,6 +7,7 @@
  * COM4  Reveal order: read models, events, waiters and acknowledgements, effects.
  * COM5  After a failed attempt, new jobs of the batch are refused and leave nothing; everything else acts on what was decided,
  *       marked `durable: false`, is shown to nobody else until it is stored, and is tried again.
+ * COM6  A change is written only on top of the very revision it was decided on.
  */
 import type { TimerService } from '../actors/timer-service.ts';
 import type { Clock } from '../model/clock.ts';
@@ -224,6 +225,13 @@ export class CommitLoop {
       for (const change of transaction.changes) {
         const { job } = change;
         if (job.isDropped) {
+          revisions.push(0);
+          continue;
+        }
+        if (change.before !== (last.get(job)?.after ?? job.committed)) {
+          this.#host.effectFailed(
+            new Error(`a change of job ${job.base.jobId} was decided on a state that is not the stored one`),
+          );
           revisions.push(0);
           continue;
         }

@@ -103,7 +103,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       sessions: this.#sessions,
       start: (job) => this.#runner.start(job),
     });
-    this.#queries = new Queries(core, this.#sessions);
+    this.#queries = new Queries(core, this.#sessions, this.#waiting);
     this.#retention = new RetentionSweep(core);
     this.#retention.start();
   }

@@ -96,6 +96,11 @@ export class Pool {
     return this.#waiting;
   }
 
+  /** Places in use of this session, where sessions are limited. */
+  takenBy(sessionId: string): number {
+    return this.#sessions?.get(sessionId) ?? 0;
+  }
+
   enqueue(place: PoolPlace): void {
     place.phase = 'queued';
     this.#free.add(place);

@@ -11,11 +11,13 @@ import type { Health, ListQuery, Snapshot } from '../model/requests.ts';
 import { historyOf, isFinished, type JobBase, type StoredJob, statusOfState, toRecord } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Core } from './core.ts';
+import { explain } from './explain.ts';
 import { checkListLimit } from './list-limit.ts';
 import type { LiveJob } from './live-job.ts';
 import { joinOutput, type StoredOutput } from './output-log.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
+import type { Waiting } from './waiting.ts';
 
 /** The record of a job that has ended and that nothing hangs on any more. */
 export const storedView = (job: StoredJob): JobView => ({
@@ -30,10 +32,12 @@ type Matcher = (base: JobBase, status: JobStatus) => boolean;
 export class Queries {
   readonly #core: Core;
   readonly #sessions: Sessions;
+  readonly #waiting: Waiting;
 
-  constructor(core: Core, sessions: Sessions) {
+  constructor(core: Core, sessions: Sessions, waiting: Waiting) {
     this.#core = core;
     this.#sessions = sessions;
+    this.#waiting = waiting;
   }
 
   async get(jobId: string): Promise<JobView> {
@@ -83,7 +87,10 @@ export class Queries {
 
   async history(jobId: string): Promise<readonly HistoryEntry[]> {
     const live = this.#core.committedJob(checkId('jobId', jobId));
-    if (live?.committed != null) return historyOf(live.base, live.committed);
+    if (live?.committed != null) {
+      const now = explain(this.#core, live, this.#waiting.awaitedBy(jobId));
+      return now === null ? historyOf(live.base, live.committed) : [...historyOf(live.base, live.committed), now];
+    }
     const stored = await this.#stored(jobId);
     return historyOf(stored.base, stored.snapshot);
   }

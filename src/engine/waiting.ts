@@ -175,6 +175,11 @@ export class Waiting {
     return { ...toRecord(stored.base, stored.snapshot, stored.revision), bodyLive: false, progress: null, partialText: null };
   }
 
+  /** What a body waits for inside the engine. */
+  awaitedBy(jobId: string): readonly string[] {
+    return [...(this.#edges.get(jobId)?.keys() ?? [])];
+  }
+
   /** @throws OffstageError `job.wait_cycle` */
   #assertNoCycle(caller: Execution, targetId: string): void {
     const waiterId = caller.job.base.jobId;

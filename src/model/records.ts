@@ -102,7 +102,9 @@ export type HistoryType =
   | 'late_result_dropped'
   | 'detached_settled'
   | 'process_launched'
-  | 'note';
+  | 'note'
+  /** How a live job stands at this moment, and what it waits for; made when asked, never stored. */
+  | 'now';
 
 /** One line of a job's history; together they answer why it is where it is. */
 export interface HistoryEntry {

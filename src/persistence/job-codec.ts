@@ -255,6 +255,7 @@ const RANK: Readonly<Record<HistoryEntry['type'], number>> = {
   ending: 4,
   late_result_dropped: 6,
   detached_settled: 7,
+  now: 8,
 };
 
 /** The whole history: transitions stand in the record as times, everything else in the notes. */
