@@ -28,6 +28,7 @@ describe('EXP1: the history of a live job ends with why it is where it is', () =
     expect(await why(next.jobId)).toBe('waiting for a slot: 1 of 1 are in use; 1 jobs are queued');
     await gate.release('child');
     await stubborn.started(next.jobId);
+    await clock.settle();
     expect(await why(parent.jobId)).toBeNull();
     await offstage.cancel(next.jobId);
     await clock.advance(10_000);
