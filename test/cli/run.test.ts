@@ -80,7 +80,11 @@ describe('the end of a command', () => {
       run(data, '--session', '../../x', '--', 'ls'),
       run(join(folder, 'no', 'parent'), '--', 'ls'),
     ]) {
-      expect(await offstage(args, { cwd: folder }), args.join(' ')).toMatchObject({ code: 2, stdout: '', stderr: /\S/ });
+      expect(await offstage(args, { cwd: folder }), args.join(' ')).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/\S/),
+      });
     }
     expect(await listed(data)).toEqual([]);
   });

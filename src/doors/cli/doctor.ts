@@ -9,9 +9,7 @@ import { describeProcess } from '../../executors/process-reaper.ts';
 import { offstageError } from '../../model/errors.ts';
 import type { ProcessRecord } from '../../model/records.ts';
 import type { Health } from '../../model/requests.ts';
-import { levelStore } from '../../persistence/level-store.ts';
 import { readOwner } from '../../persistence/ownership.ts';
-import { inspectStore, repairStore } from '../../persistence/repair.ts';
 import { connectControl } from '../control-client.ts';
 import { healthFromWire, processFromWire } from '../wire-names.ts';
 import { type Cli, rowsOf } from './cli.ts';
@@ -71,12 +69,14 @@ async function lookThroughOwner(dataDir: string): Promise<Findings | null> {
 }
 
 async function look(dataDir: string): Promise<Findings> {
+  const { inspectStore } = await import('../../persistence/repair.ts');
   const { damage, rows } = await inspectStore(dataDir);
   const processes = damage.length === 0 ? await judged(await recordsIn(dataDir)) : [];
   return { dataDir, owner: null, health: null, store: { damage: damage.map(({ message }) => message), rows }, processes };
 }
 
 async function repair(dataDir: string): Promise<Findings> {
+  const { repairStore } = await import('../../persistence/repair.ts');
   const { damage, keptRows, lost, setAside } = await repairStore(dataDir);
   return {
     dataDir,
@@ -89,6 +89,7 @@ async function repair(dataDir: string): Promise<Findings> {
 }
 
 async function recordsIn(dataDir: string): Promise<readonly ProcessRecord[]> {
+  const { levelStore } = await import('../../persistence/level-store.ts');
   const store = await levelStore(dataDir);
   try {
     return await readProcessRecords(store);

@@ -8,7 +8,6 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
-import { open } from '../../open.ts';
 import { readOwner } from '../../persistence/ownership.ts';
 import { connectControl, localClient } from '../control-client.ts';
 import { requestsUnderWay } from '../control-server.ts';
@@ -51,6 +50,8 @@ async function attempt(dataDir: string): Promise<Door | Error> {
   try {
     const client = await connectControl(dataDir);
     if (client !== null) return { client, engine: null };
+    // Loading the engine takes longer than all that a client does.
+    const { open } = await import('../../open.ts');
     const engine = (await open({ dataDir, control: true, cancelGraceMs: CANCEL_GRACE_MS })) as unknown as Offstage;
     return { client: localClient(engine), engine };
   } catch (error) {

@@ -4,10 +4,9 @@
  * CRN1  The id is made here, so asking again after a lost connection can never run the command twice.
  * CRN2  Output is shown completely before the end is told.
  */
+import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import { systemClock } from '../../actors/clock.ts';
-import { idSource } from '../../actors/id-source.ts';
 import { isTerminal, type JobStatus, type JobView } from '../../model/records.ts';
 import { eventFromWire, jobFromWire, spawnToWire, type WireFields } from '../wire-names.ts';
 import type { Cli } from './cli.ts';
@@ -31,7 +30,7 @@ export interface RunOptions {
 export async function run(cli: Cli, command: readonly string[], options: RunOptions): Promise<number> {
   const [program = '', ...args] = command;
   const line = command.map(quoted).join(' ');
-  const jobId = idSource(systemClock).jobId();
+  const jobId = `job_run_${randomUUID().replaceAll('-', '')}`;
   const spawn = spawnToWire({
     jobId,
     kind: 'command',
