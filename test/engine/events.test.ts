@@ -80,8 +80,10 @@ describe('replay', () => {
     stop();
     const { seq } = await offstage.snapshot();
     expect(readers).toHaveLength(30);
-    for (const { reader, after } of readers) {
-      expect(numbers(await take(reader, seq - after))).toEqual(span(after + 1, seq));
+    for (const { reader, after } of readers) expect(numbers(await take(reader, seq - after))).toEqual(span(after + 1, seq));
+    await finish(engine, 1);
+    for (const { reader } of readers) {
+      expect(numbers(await take(reader, 4))).toEqual(span(seq + 1, seq + 4));
       await reader.return?.();
     }
   });

@@ -29,7 +29,7 @@ describe('EXP1: the history of a live job ends with why it is where it is', () =
     await gate.release('child');
     await stubborn.started(next.jobId);
     await clock.settle();
-    expect(await why(parent.jobId)).toBeNull();
+    expect(await why(parent.jobId)).toBe('what it waited for is there; waiting for a slot to go on');
     await offstage.cancel(next.jobId);
     await clock.advance(10_000);
     expect(await why(next.jobId)).toBe('told to end (cancel), and its body has not settled yet; it is ended by force in 20 s');
@@ -43,6 +43,7 @@ describe('EXP1: the history of a live job ends with why it is where it is', () =
     await gate.release(starved.jobId);
     await clock.settle();
     expect(await why(next.jobId)).toBeNull();
+    expect(await why(parent.jobId)).toBeNull();
   });
 
   it('a job held back by its session says so', async () => {

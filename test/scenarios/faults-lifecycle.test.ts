@@ -76,9 +76,9 @@ describe('lifecycle', () => {
   const THROWN: readonly [string, unknown, RegExp][] = [
     ['an Error', new Error('x'), /^Error: x$/],
     ['a TypeError', new TypeError('y'), /^TypeError: y$/],
-    ['an Error without a message', new Error(''), /^Error: ./],
+    ['an Error without a message', new Error(''), /^Error: \S/],
     ['a string', 'plain', /plain/],
-    ['an empty string', '', /./],
+    ['an empty string', '', /empty/],
     ['undefined', undefined, /undefined/],
     ['null', null, /null/],
     ['a number', 42, /42/],

@@ -62,6 +62,7 @@ describe('recovery', () => {
     const running = await engine.offstage.spawn({ kind: 'held' });
     await held.started(running.jobId);
     await engine.clock.settle();
+    const { revision } = await engine.offstage.get(running.jobId);
     const found = await store.crash();
     await using next = await testEngine({ executors: { held, echo }, store: found, clock: engine.clock });
     expect(next.recovery.abandoned).toEqual([running.jobId]);
@@ -71,6 +72,7 @@ describe('recovery', () => {
       error: { code: 'job.abandoned', message: 'worker died before completion' },
       detached: false,
       bodyLive: false,
+      revision: revision + 1,
     });
     expect(await next.offstage.get(done.jobId)).toEqual(completed);
     expect(held.calls).toEqual([running.jobId]);
