@@ -54,10 +54,12 @@ describe.each([
               if (atTurn === now && jobId !== undefined) void offstage.cancel(jobId);
             }
             await turn();
+            stage.turn = now;
             quiet = engine.events.length === seen ? quiet + 1 : 0;
             seen = engine.events.length;
             const { pool, store } = offstage.health();
-            if (pending === 0 && pool.running + pool.waiting + pool.queued + store.pendingWrites === 0 && quiet > 4) break;
+            if (pending + stage.live === 0 && pool.running + pool.waiting + pool.queued + store.pendingWrites === 0 && quiet > 4)
+              break;
             if (quiet > QUIET_TURNS) await clock.advance(5);
           }
           expect(stage.problems).toEqual([]);

@@ -26,11 +26,16 @@ export type Act =
 
 export interface Script {
   readonly session: number;
+  /** Spawned with an id of its own, which the engine has to look up first. */
+  readonly isNamed: boolean;
   readonly acts: readonly Act[];
 }
 
+/** A spawn that has begun is not interrupted: for so long an aborted `run` may take to notice. */
+const COMMIT_TURNS = 8;
+
 const number = fc.nat(40);
-const turns = fc.record({ act: fc.constant('turns' as const), count: fc.nat(3) });
+const turns = fc.record({ act: fc.constant('turns' as const), count: fc.oneof(fc.nat(3), fc.nat(30)) });
 const waits = fc.record({
   act: fc.constant('waitMany' as const),
   which: fc.array(number, { minLength: 1, maxLength: 3 }),
@@ -39,7 +44,7 @@ const waits = fc.record({
 });
 
 export const script: fc.Arbitrary<Script> = fc.letrec<{ script: Script; act: Act }>((tie) => ({
-  script: fc.record({ session: fc.nat(1), acts: fc.array(tie('act'), { maxLength: 4 }) }),
+  script: fc.record({ session: fc.nat(1), isNamed: fc.boolean(), acts: fc.array(tie('act'), { maxLength: 4 }) }),
   act: fc.oneof(
     { maxDepth: 3, depthIdentifier: 'bodies' },
     turns,
@@ -75,9 +80,10 @@ export class Stage {
   readonly #waitedFor = new Map<string, Set<string>>();
   readonly #parents = new Map<string, string | null>();
   readonly problems: string[] = [];
-  bodies = 0;
-  refusedWaits = 0;
-  mostAtWork = 0;
+  /** Counted by whoever drives the scene. */
+  turn = 0;
+  /** Bodies called and not settled, whether they count as at work or not. */
+  live = 0;
 
   constructor(workers: number, perSession: number | null) {
     this.#workers = workers;
@@ -91,13 +97,12 @@ export class Stage {
   /** A spawn as it is called now. */
   request(of: Script, isFree: boolean): SpawnOptions {
     const input: Given = { ...of, number: this.#spawned++, isFree };
-    return { kind: 'script', sessionId: `s${of.session}`, input };
+    return { kind: 'script', sessionId: `s${of.session}`, input, ...(of.isNamed ? { jobId: `named ${input.number}` } : {}) };
   }
 
   readonly run = async (job: JobOf, context: JobContext): Promise<unknown> => {
     const given = job.input as Given;
     const { jobId, sessionId } = job;
-    this.bodies += 1;
     this.starts.push({ number: given.number, isFree: given.isFree, jobId, session: sessionId });
     this.#parents.set(jobId, job.parentJobId);
     // Whoever started it may be waiting for it.
@@ -108,9 +113,15 @@ export class Stage {
       if (!isOver && !context.signal.aborted) this.#enter(jobId, sessionId);
     };
     const leave = (): boolean => this.#atWork.delete(jobId);
-    context.signal.addEventListener('abort', leave, { once: true });
+    let abortedAt = Number.POSITIVE_INFINITY;
+    const onAbort = (): void => {
+      leave();
+      abortedAt = this.turn;
+    };
+    context.signal.addEventListener('abort', onAbort, { once: true });
     const waiting = async (targets: readonly string[], wait: () => Promise<unknown>): Promise<void> => {
       for (const target of targets) this.#noteWait(jobId, target);
+      const begunAt = this.turn;
       if (open === 0) leave();
       open += 1;
       try {
@@ -121,15 +132,19 @@ export class Stage {
       } finally {
         open -= 1;
         if (open === 0) enter();
+        const lateness = this.turn - Math.max(abortedAt, begunAt);
+        if (lateness > COMMIT_TURNS) this.problems.push(`${jobId} was told to end and woke ${lateness} turns later`);
       }
     };
     const run = (child: Script): Promise<void> => waiting([], () => context.run(this.request(child, false)));
     enter();
+    this.live += 1;
     try {
       for (const act of given.acts) await this.#perform(act, { context, waiting, run });
       return `did ${given.acts.length}`;
     } finally {
       isOver = true;
+      this.live -= 1;
       leave();
     }
   };
@@ -175,7 +190,6 @@ export class Stage {
 
   #enter(jobId: string, session: string): void {
     this.#atWork.set(jobId, session);
-    this.mostAtWork = Math.max(this.mostAtWork, this.#atWork.size);
     const inSession = [...this.#atWork.values()].filter((other) => other === session).length;
     if (this.#atWork.size > this.#workers) this.problems.push(`${this.#atWork.size} bodies at work`);
     if (inSession > this.#perSession) this.problems.push(`${inSession} bodies at work in ${session}`);
@@ -192,7 +206,6 @@ export class Stage {
 
   /** A wait is refused only for a cycle: its target has at some time waited, over others, for the waiter, or is above it. */
   #checkRefusal(waiter: string, target: string): void {
-    this.refusedWaits += 1;
     const reached = new Set([target]);
     for (const one of reached) for (const next of this.#waitedFor.get(one) ?? []) reached.add(next);
     for (let id: string | null = waiter; id !== null; id = this.#parents.get(id) ?? null) if (reached.has(id)) return;
