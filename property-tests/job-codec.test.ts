@@ -48,7 +48,6 @@ const base = fc.record(
     timeoutMs: limit,
     idleTimeoutMs: limit,
     cardId: orNull(odd),
-    contentHash: odd,
     depth: fc.nat(64),
     isLarge: fc.boolean(),
   },

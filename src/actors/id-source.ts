@@ -1,18 +1,18 @@
 /**
  * Where ids come from: unguessable, and sortable where creation order matters.
  *
- * IDS1  A jobId sorts, as text, after every jobId this source gave before, also within one millisecond and when the wall clock jumps back.
- * IDS2  The random part has 80 bits; knowing one id tells nothing of another.
+ * IDS1  A jobId tells its ordinal, and so sorts, as text, by creation, whatever the clocks do; a store finds the job without an index.
+ * IDS2  The random part has 80 bits or more; knowing one id tells nothing of another.
  */
 import { randomFillSync } from 'node:crypto';
-import type { Clock, IdSource } from '../model/clock.ts';
+import type { IdSource } from '../model/clock.ts';
 
 // Crockford's base 32: sorts in ASCII order, has no look-alikes.
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const TIME_CHARACTERS = 10;
-const COUNT_CHARACTERS = 3;
+const ORDINAL_CHARACTERS = 10;
 const RANDOM_CHARACTERS = 16;
-const COUNTS_PER_MS = 32 ** COUNT_CHARACTERS;
+const ID_CHARACTERS = 26;
+const JOB_ID = /^job_([0-9A-HJKMNP-TV-Z]{10})[0-9A-HJKMNP-TV-Z]{16}$/;
 
 const pool = new Uint8Array(4096);
 let poolUsed = pool.length;
@@ -39,23 +39,17 @@ function base32(value: number, characters: number): string {
   return text;
 }
 
-/** Ids in the form `job_<time><count><random>`. */
-export function idSource(clock: Clock): IdSource {
-  let lastMs = 0;
-  let count = 0;
-  let head = '';
-  return {
-    jobId() {
-      const now = clock.now();
-      if (now > lastMs || count + 1 >= COUNTS_PER_MS) {
-        lastMs = Math.max(now, lastMs + (now > lastMs ? 0 : 1));
-        count = 0;
-        head = `job_${base32(lastMs, TIME_CHARACTERS)}`;
-      } else {
-        count += 1;
-      }
-      return `${head}${base32(count, COUNT_CHARACTERS)}${random(RANDOM_CHARACTERS)}`;
-    },
-    id: (prefix) => `${prefix}_${random(26)}`,
-  };
+/** Ids in the form `job_<ordinal><random>`, and `<prefix>_<random>` for everything else. */
+export const idSource: IdSource = {
+  jobId: (ordinal) => `job_${base32(ordinal, ORDINAL_CHARACTERS)}${random(RANDOM_CHARACTERS)}`,
+  id: (prefix) => `${prefix}_${random(ID_CHARACTERS)}`,
+};
+
+/** The ordinal that an id of this form tells; null for any other id. It is a hint: a host may give ids that look alike. */
+export function ordinalHint(jobId: string): number | null {
+  const match = JOB_ID.exec(jobId);
+  if (match === null) return null;
+  let ordinal = 0;
+  for (const character of match[1] as string) ordinal = ordinal * 32 + ALPHABET.indexOf(character);
+  return Number.isSafeInteger(ordinal) ? ordinal : null;
 }

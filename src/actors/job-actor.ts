@@ -21,12 +21,15 @@ const TEMPLATES = {
 /** What the chart makes of a job that is accepted and queued in one step. */
 export const queuedContext = (at: number): JobChartContext => ({ ...NEW_JOB, queuedAt: at });
 
+// The snapshots below are resolved already; XState would resolve them again for every job, at a fifth of the price of an actor.
+const resolvedJobMachine = Object.create(jobMachine, {
+  restoreSnapshot: { value: (snapshot: unknown) => snapshot },
+}) as typeof jobMachine;
+
 /** Starts the actor of one job in the given unfinished state. */
 export function startJobActor(roster: JobRoster, state: 'pending' | 'queued' | 'running', context: JobChartContext): JobActor {
   const template = TEMPLATES[state];
-  // A snapshot is resolved once per state and copied: resolving it for every job would double the price of an actor.
-  const snapshot = Object.assign(Object.create(Object.getPrototypeOf(template)), template, { context }) as JobSnapshot;
-  const actor = createActor(jobMachine, { id: 'job', parent: roster, snapshot });
+  const actor = createActor(resolvedJobMachine, { id: 'job', parent: roster, snapshot: { ...template, context } as JobSnapshot });
   actor.start();
   return actor;
 }

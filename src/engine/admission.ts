@@ -8,18 +8,21 @@
  * ADM5  Nothing is born under a cancelled ancestor.
  */
 import { queuedContext } from '../actors/job-actor.ts';
-import { isOffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView, SessionRow } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
-import { type JobBase, LARGE_CHARACTERS, type StoredJob, toRecord } from '../persistence/job-codec.ts';
+import { contentHash } from '../persistence/content-hash.ts';
+import { type JobBase, LARGE_CHARACTERS, type StoredJob } from '../persistence/job-codec.ts';
+import type { FoundJob } from '../persistence/job-rows.ts';
 import type { Canceller, CancelRequest } from './canceller.ts';
 import type { Core } from './core.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import type { Sessions } from './sessions.ts';
-import { checkSpawn, hashOf, type SpawnContent } from './spawn-request.ts';
-import type { Change } from './transaction.ts';
+import { checkSpawn, type SpawnContent } from './spawn-request.ts';
+import { storedView } from './stored-view.ts';
+import type { Change, Transaction } from './transaction.ts';
 
 /** What has to be known before a job can be accepted. */
 interface Prepared {
@@ -28,7 +31,7 @@ interface Prepared {
   readonly caller: SessionRow | null;
   readonly parent: ParentFacts | null;
   /** A stored job of the same id. */
-  readonly existing: StoredJob | 'expired' | null;
+  readonly existing: FoundJob | 'expired' | null;
 }
 
 interface ParentFacts {
@@ -157,7 +160,7 @@ export class Admission {
     }
   }
 
-  #refuse(ticket: Ticket, error: unknown): void {
+  readonly #refuse = (ticket: Ticket, error: unknown): void => {
     ticket.reject(error);
     const cancels = ticket.cancels.splice(0);
     // A later spawn of the same id may still make the job that was meant.
@@ -167,7 +170,7 @@ export class Admission {
       const gone = isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: ticket.jobId ?? '' });
       for (const cancel of cancels) cancel.reject(gone);
     }
-  }
+  };
 
   /** Everything is in memory: the usual case, without a turn of the event loop. */
   #prepareNow(content: SpawnContent): Prepared | null {
@@ -256,7 +259,7 @@ export class Admission {
   }
 
   #answerLive(job: LiveJob, content: SpawnContent, ticket: Ticket): void {
-    if (job.base.contentHash !== hashOf(content)) throw offstageError('job.conflict', { jobId: job.base.jobId });
+    if (contentHash(job.base) !== contentHash(content)) throw offstageError('job.conflict', { jobId: job.base.jobId });
     this.#cancelAtBirth(job, ticket);
     // Whatever is on its way is stored first, so that the answer is durable.
     this.#core.submit({
@@ -266,15 +269,10 @@ export class Admission {
     });
   }
 
-  #answerStored(existing: StoredJob | 'expired', content: SpawnContent, ticket: Ticket): void {
+  #answerStored(existing: FoundJob | 'expired', content: SpawnContent, ticket: Ticket): void {
     if (existing === 'expired') throw offstageError('job.expired', { jobId: content.jobId as string });
-    if (existing.base.contentHash !== hashOf(content)) throw offstageError('job.conflict', { jobId: existing.base.jobId });
-    const view: JobView = {
-      ...toRecord(existing.base, existing.snapshot, existing.revision),
-      bodyLive: false,
-      progress: null,
-      partialText: null,
-    };
+    if (existing.contentHash !== contentHash(content)) throw offstageError('job.conflict', { jobId: existing.base.jobId });
+    const view = storedView(existing);
     ticket.resolve(view);
     for (const cancel of ticket.cancels) cancel.resolve(view);
   }
@@ -297,16 +295,7 @@ export class Admission {
     core.jobs.set(jobId, job);
     core.queuedCount += 1;
     if (parent !== null) core.lineage.add(jobId, parent.jobId);
-    const change: Change = { job, before: null, after: job.decided, announce: ANNOUNCE_BIRTH };
-    core.submit({
-      changes: [change],
-      isCreation: true,
-      acknowledge: () => ticket.resolve(job.view()),
-      refuse: (error) => this.#refuse(ticket, error),
-      effects: () => {
-        if (!job.isDecidedEnd && !core.isClosing) core.pool.enqueue(job.place);
-      },
-    });
+    core.submit(new Acceptance(core, job, ticket, this.#refuse));
     this.#cancelAtBirth(job, ticket);
   }
 
@@ -314,9 +303,10 @@ export class Admission {
     const core = this.#core;
     const { content } = prepared;
     const at = core.settings.clock.now();
+    const ordinal = core.loop.nextOrdinal();
     const base: JobBase = {
-      ordinal: core.loop.nextOrdinal(),
-      jobId: content.jobId ?? core.settings.ids.jobId(),
+      ordinal,
+      jobId: content.jobId ?? core.settings.ids.jobId(ordinal),
       kind: content.kind,
       subject: content.subject,
       description: content.description,
@@ -333,7 +323,6 @@ export class Admission {
       timeoutMs: content.timeoutMs,
       idleTimeoutMs: content.idleTimeoutMs,
       cardId: null,
-      contentHash: hashOf(content),
       depth,
       isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,
     };
@@ -354,6 +343,36 @@ export class Admission {
     for (const { request, resolve, reject } of ticket.cancels.splice(0)) {
       this.#host.canceller.cancel(job, request).then(resolve, reject);
     }
+  }
+}
+
+/** The acceptance of one job. A class, because four closures per job are a tenth of what a job costs. */
+class Acceptance implements Transaction {
+  readonly isCreation = true;
+  readonly changes: readonly Change[];
+  readonly #core: Core;
+  readonly #job: LiveJob;
+  readonly #ticket: Ticket;
+  readonly #refuse: (ticket: Ticket, error: unknown) => void;
+
+  constructor(core: Core, job: LiveJob, ticket: Ticket, refuse: (ticket: Ticket, error: unknown) => void) {
+    this.changes = [{ job, before: null, after: job.decided, announce: ANNOUNCE_BIRTH }];
+    this.#core = core;
+    this.#job = job;
+    this.#ticket = ticket;
+    this.#refuse = refuse;
+  }
+
+  acknowledge(): void {
+    this.#ticket.resolve(this.#job.view());
+  }
+
+  refuse(error: OffstageError): void {
+    this.#refuse(this.#ticket, error);
+  }
+
+  effects(): void {
+    if (!this.#job.isDecidedEnd && !this.#core.isClosing) this.#core.pool.enqueue(this.#job.place);
   }
 }
 

@@ -46,11 +46,7 @@ export class BodyRunner {
   /** The pool gave the job a slot. */
   start(job: LiveJob): void {
     const core = this.#core;
-    const execution = new Execution(
-      job,
-      () => core.settings.ids.id('exec'),
-      (error) => core.report('abort_listener.failed', error),
-    );
+    const execution = new Execution(job, core);
     job.execution = execution;
     execution.lastActivityAt = core.stamp(job);
     const change = core.step(job, { type: 'job.start', at: execution.lastActivityAt });
@@ -134,7 +130,7 @@ export class BodyRunner {
     execution.isBodyLive = true;
     execution.lastHeard = core.settings.clock.monotonic();
     this.#armDeadlines(job, execution);
-    const context = new BodyContext(core, job, execution, this.#host.verbs, this.#handle(job, execution));
+    const context = new BodyContext(core, job, execution, this.#host.verbs, this);
     let running: Promise<unknown>;
     try {
       const record = toRecord(job.base, job.decided, job.revision);
@@ -269,7 +265,8 @@ export class BodyRunner {
     this.#core.submit({ changes: [{ ...change, announce: [] }], effects: () => this.abort(job, reason) });
   }
 
-  #handle(job: LiveJob, execution: Execution): ExecutionHandle {
+  /** Made only for executors that ask for it. */
+  handleOf(job: LiveJob, execution: Execution): ExecutionHandle {
     const core = this.#core;
     const { settings } = core;
     return {

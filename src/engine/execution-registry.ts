@@ -5,7 +5,7 @@
  * REG2  Every AbortController of a body lives here; its signal fires at most once, with a typed error.
  * REG3  `detached` entries belong to records that have ended; they still hold what they hold.
  */
-import type { StopTimer } from '../model/clock.ts';
+import type { IdSource, StopTimer } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import { fencedController } from './fenced-signal.ts';
@@ -13,6 +13,12 @@ import type { LiveJob } from './live-job.ts';
 import type { OutputLog } from './output-log.ts';
 
 export type ExecutionPhase = 'current' | 'retiring' | 'detached';
+
+/** What an execution needs of its engine. */
+export interface ExecutionHost {
+  readonly settings: { readonly ids: IdSource };
+  report(event: string, error: unknown): void;
+}
 
 /** One run of one job's body. */
 export class Execution {
@@ -40,25 +46,23 @@ export class Execution {
   #abortReason: OffstageError | null = null;
   #onAbort: Set<(reason: OffstageError) => void> | null = null;
   #executionId: string | null = null;
-  readonly #newId: () => string;
-  readonly #report: (error: unknown) => void;
+  readonly #host: ExecutionHost;
 
-  constructor(job: LiveJob, newId: () => string, report: (error: unknown) => void) {
+  constructor(job: LiveJob, host: ExecutionHost) {
     this.job = job;
-    this.#newId = newId;
-    this.#report = report;
+    this.#host = host;
   }
 
   /** Made when first asked for: most bodies never need one. */
   get executionId(): string {
-    this.#executionId ??= this.#newId();
+    this.#executionId ??= this.#host.settings.ids.id('exec');
     return this.#executionId;
   }
 
   /** Made when first asked for: controllers are several per cent of a short job. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
-      this.#controller = fencedController(this.#report);
+      this.#controller = fencedController((error) => this.#host.report('abort_listener.failed', error));
       if (this.#abortReason !== null) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;

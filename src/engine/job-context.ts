@@ -25,32 +25,42 @@ export interface ContextVerbs {
   waitManyFrom(caller: Execution, jobIds: readonly string[], options: WaitManyOptions): Promise<readonly WaitManyEntry[]>;
 }
 
+export interface HandleMaker {
+  handleOf(job: LiveJob, execution: Execution): ExecutionHandle;
+}
+
 export class BodyContext implements JobContext {
   readonly jobId: string;
   readonly sessionId: string;
   readonly callerSessionId: string | null;
   readonly taskId: string;
   readonly contextMode: ContextMode;
-  readonly execution: ExecutionHandle;
   readonly #core: Core;
   readonly #job: LiveJob;
   readonly #execution: Execution;
   readonly #verbs: ContextVerbs;
+  readonly #handles: HandleMaker;
+  #handle: ExecutionHandle | null = null;
   #progressDueAt = 0;
   #stopProgress: StopTimer | null = null;
 
-  constructor(core: Core, job: LiveJob, execution: Execution, verbs: ContextVerbs, handle: ExecutionHandle) {
+  constructor(core: Core, job: LiveJob, execution: Execution, verbs: ContextVerbs, handles: HandleMaker) {
     const { base } = job;
     this.jobId = base.jobId;
     this.sessionId = base.sessionId;
     this.callerSessionId = base.callerSessionId;
     this.taskId = base.taskId;
     this.contextMode = base.contextMode;
-    this.execution = handle;
+    this.#handles = handles;
     this.#core = core;
     this.#job = job;
     this.#execution = execution;
     this.#verbs = verbs;
+  }
+
+  get execution(): ExecutionHandle {
+    this.#handle ??= this.#handles.handleOf(this.#job, this.#execution);
+    return this.#handle;
   }
 
   get signal(): AbortSignal {

@@ -5,13 +5,14 @@
  * LIV2  A live job is forgotten once its end is committed and its body has settled.
  */
 import type { JobActor } from '../actors/job-actor.ts';
-import type { JobView } from '../model/records.ts';
-import { isFinished, type JobBase, type JobSnapshot, toRecord } from '../persistence/job-codec.ts';
+import type { JobStatus, JobView } from '../model/records.ts';
+import { isFinished, type JobBase, type JobSnapshot, statusOfState, toRecord } from '../persistence/job-codec.ts';
 import type { Execution } from './execution-registry.ts';
 import type { PoolPlace } from './pool.ts';
+import type { LiveJobRow } from './read-models.ts';
 import type { Waiter } from './waiters.ts';
 
-export class LiveJob {
+export class LiveJob implements LiveJobRow {
   readonly base: JobBase;
   decided: JobSnapshot;
   /** Null until the acceptance is durable. */
@@ -36,6 +37,15 @@ export class LiveJob {
     this.base = base;
     this.decided = decided;
     this.place = place;
+  }
+
+  get jobId(): string {
+    return this.base.jobId;
+  }
+
+  /** As committed. */
+  get status(): JobStatus {
+    return statusOfState((this.committed ?? this.decided).state);
   }
 
   get isDecidedEnd(): boolean {

@@ -35,7 +35,7 @@ import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
 import { planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
-import { Queries, storedView } from './queries.ts';
+import { Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
@@ -43,6 +43,7 @@ import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './s
 import type { Settings } from './settings.ts';
 import { endAllJobs } from './shutdown.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
+import { storedView } from './stored-view.ts';
 import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
 

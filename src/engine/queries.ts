@@ -8,7 +8,7 @@ import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { type HistoryEntry, isTerminal, JOB_STATUSES, type JobStatus, type JobView } from '../model/records.ts';
 import type { Health, ListQuery, Snapshot } from '../model/requests.ts';
-import { historyOf, isFinished, type JobBase, type StoredJob, statusOfState, toRecord } from '../persistence/job-codec.ts';
+import { historyOf, isFinished, type JobBase, type StoredJob, statusOfState } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Core } from './core.ts';
 import { explain } from './explain.ts';
@@ -17,15 +17,8 @@ import type { LiveJob } from './live-job.ts';
 import { joinOutput, type StoredOutput } from './output-log.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
+import { storedView } from './stored-view.ts';
 import type { Waiting } from './waiting.ts';
-
-/** The record of a job that has ended and that nothing hangs on any more. */
-export const storedView = (job: StoredJob): JobView => ({
-  ...toRecord(job.base, job.snapshot, job.revision),
-  bodyLive: false,
-  progress: null,
-  partialText: null,
-});
 
 type Matcher = (base: JobBase, status: JobStatus) => boolean;
 

@@ -7,8 +7,7 @@
  */
 import { createStore } from '@xstate/store';
 import type { JobView } from '../model/records.ts';
-import { isFinished, statusOfState } from '../persistence/job-codec.ts';
-import type { LiveJob } from './live-job.ts';
+import { isFinished } from '../persistence/job-codec.ts';
 import type { Change } from './transaction.ts';
 
 export interface JobsModel {
@@ -75,7 +74,7 @@ export class ReadModels {
   committed(changes: readonly Change[], seq: number, source: PoolSource): void {
     for (const { job, after } of changes) {
       if (isFinished(after.state)) this.#live.delete(job.base.jobId);
-      else if (!this.#live.has(job.base.jobId)) this.#live.set(job.base.jobId, new Row(job));
+      else if (!this.#live.has(job.base.jobId)) this.#live.set(job.base.jobId, job);
     }
     this.#jobs.send({ type: 'committed', seq });
     this.#pool.send({ type: 'counted', pool: source.poolCounters() });
@@ -99,25 +98,5 @@ export class ReadModels {
         return () => subscription.unsubscribe();
       },
     };
-  }
-}
-
-class Row implements LiveJobRow {
-  readonly #job: LiveJob;
-
-  constructor(job: LiveJob) {
-    this.#job = job;
-  }
-
-  get jobId(): string {
-    return this.#job.base.jobId;
-  }
-
-  get status(): JobView['status'] {
-    return statusOfState((this.#job.committed ?? this.#job.decided).state);
-  }
-
-  view(): JobView {
-    return this.#job.view();
   }
 }

@@ -77,7 +77,7 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     workers: workersFrom(options.workers, environment.OFFSTAGE_WORKERS),
     perSessionLimit: options.perSessionLimit === undefined ? null : count('perSessionLimit', options.perSessionLimit),
     clock,
-    ids: options.ids ?? idSource(clock),
+    ids: options.ids ?? idSource,
     durability,
     cancelGraceMs,
     killAfterMs: Math.min(killAfterMs, cancelGraceMs / 2),

@@ -2,11 +2,9 @@
  * A spawn as asked for, checked and completed with its defaults (spec 2, 13).
  *
  * SPR1  Bad input is refused with `input.invalid` before anything is looked up or stored.
- * SPR2  The content hash covers what makes two spawns the same request, and nothing else.
  */
-import { hash } from 'node:crypto';
 import { type OffstageError, offstageError } from '../model/errors.ts';
-import { canonicalJson, type JsonValue, toJson } from '../model/json.ts';
+import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ContextMode } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
@@ -139,35 +137,4 @@ function defaultSubject(description: string): string {
   if (description === '') return 'job';
   if (description.length <= SUBJECT_CHARACTERS) return description;
   return [...description.slice(0, 2 * SUBJECT_CHARACTERS)].slice(0, SUBJECT_CHARACTERS).join('').toWellFormed();
-}
-
-/** SHA-256 over what makes two spawns the same request. */
-export function hashOf(content: SpawnContent): string {
-  const {
-    kind,
-    sessionId,
-    callerSessionId,
-    parentJobId,
-    agentId,
-    contextMode,
-    subject,
-    description,
-    wait,
-    timeoutMs,
-    idleTimeoutMs,
-  } = content;
-  const fields = [
-    kind,
-    sessionId,
-    callerSessionId,
-    parentJobId,
-    agentId,
-    contextMode,
-    subject,
-    description,
-    wait,
-    timeoutMs,
-    idleTimeoutMs,
-  ];
-  return hash('sha256', `${JSON.stringify(fields)}${canonicalJson(content.input)}`, 'base64url');
 }

@@ -8,7 +8,6 @@
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { JobView } from '../model/records.ts';
 import type { MissingEntry, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
-import { toRecord } from '../persistence/job-codec.ts';
 import type { Admission } from './admission.ts';
 import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
@@ -16,6 +15,7 @@ import { asCancelled } from './job-context.ts';
 import type { LiveJob } from './live-job.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
+import { storedView } from './stored-view.ts';
 import type { WaitLimits } from './waiters.ts';
 
 const HOST_TIMEOUT_MS = 30_000;
@@ -172,7 +172,7 @@ export class Waiting {
     if (stored === null) return jobs.get(jobId) ?? { jobId, error: { code: 'job.not_found' } };
     const live = jobs.get(jobId);
     if (live !== undefined && !live.isDecidedEnd) return live;
-    return { ...toRecord(stored.base, stored.snapshot, stored.revision), bodyLive: false, progress: null, partialText: null };
+    return storedView(stored);
   }
 
   /** What a body waits for inside the engine. */

@@ -18,8 +18,9 @@ export interface Clock {
   nextTurn(callback: () => void): void;
 }
 
-/** Where ids come from. Ids are unguessable; `jobId` also sorts by creation. */
+/** Where ids come from. Ids are unguessable. */
 export interface IdSource {
-  jobId(): string;
+  /** `ordinal` is the job's number in its store; ids sort by it, as text. */
+  jobId(ordinal: number): string;
   id(prefix: string): string;
 }

@@ -32,8 +32,6 @@ export interface JobBase {
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
   readonly cardId: string | null;
-  /** SHA-256 of the content, for idempotent spawn. */
-  readonly contentHash: string;
   /** Levels of parents above. */
   readonly depth: number;
   /** Input and description lie in their own row. */
@@ -90,7 +88,6 @@ export function encodeJobRow(base: JobBase, snapshot: JobSnapshot, revision: num
     base.timeoutMs,
     base.idleTimeoutMs,
     base.cardId,
-    base.contentHash,
     base.depth,
     base.isLarge ? 1 : 0,
     revision,
@@ -131,13 +128,13 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
       throw corrupt(`a job row has version ${String(version)}, and this release knows up to ${JOB_ROW_VERSION}`);
     row = upgrade(row);
   }
-  const isLarge = row[21] === 1;
+  const isLarge = row[20] === 1;
   if (isLarge && largePart === undefined) throw corrupt(`the input of job ${String(row[2])} is missing`);
   const [description, input] = isLarge
     ? (parseRow(largePart as string) as [string, JsonValue])
     : [row[5] as string, row[7] as JsonValue];
-  const state = STATES[row[23] as number];
-  if (state === undefined) throw corrupt(`a job row has the state ${String(row[23])}`);
+  const state = STATES[row[22] as number];
+  if (state === undefined) throw corrupt(`a job row has the state ${String(row[22])}`);
   return {
     base: {
       ordinal: row[1] as number,
@@ -158,38 +155,37 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
       timeoutMs: row[16] as number | null,
       idleTimeoutMs: row[17] as number | null,
       cardId: row[18] as string | null,
-      contentHash: row[19] as string,
-      depth: row[20] as number,
+      depth: row[19] as number,
       isLarge,
     },
-    revision: row[22] as number,
+    revision: row[21] as number,
     snapshot: {
       state,
-      lastActivityAt: row[24] as number | null,
+      lastActivityAt: row[23] as number | null,
       context: {
-        queuedAt: row[25] as number | null,
-        startedAt: row[26] as number | null,
-        completedAt: row[27] as number | null,
-        cause: row[28] as JobChartContext['cause'],
-        causeMessage: row[29] as string | null,
-        cancelRequestedAt: row[30] as number | null,
-        cancelReason: row[31] as string | null,
-        cancelCode: row[32] as CancelCode | null,
-        reasonCode: row[33] as ReasonCode | null,
-        error: row[34] as JobError | null,
-        resultText: row[35] as string | null,
-        result: row[36] as JsonValue,
-        headId: row[37] as string | null,
-        sourceCommitId: row[38] as string | null,
-        detached: row[39] === 1,
+        queuedAt: row[24] as number | null,
+        startedAt: row[25] as number | null,
+        completedAt: row[26] as number | null,
+        cause: row[27] as JobChartContext['cause'],
+        causeMessage: row[28] as string | null,
+        cancelRequestedAt: row[29] as number | null,
+        cancelReason: row[30] as string | null,
+        cancelCode: row[31] as CancelCode | null,
+        reasonCode: row[32] as ReasonCode | null,
+        error: row[33] as JobError | null,
+        resultText: row[34] as string | null,
+        result: row[35] as JsonValue,
+        headId: row[36] as string | null,
+        sourceCommitId: row[37] as string | null,
+        detached: row[38] === 1,
       },
-      notes: row[40] === 0 ? [] : (row[40] as readonly HistoryEntry[]),
+      notes: row[39] === 0 ? [] : (row[39] as readonly HistoryEntry[]),
     },
   };
 }
 
 /** True when decoding the row needs its large part. */
-export const needsLargePart = (row: Row): boolean => row[21] === 1;
+export const needsLargePart = (row: Row): boolean => row[20] === 1;
 
 /** @throws OffstageError `store.corrupt` */
 export function parseRow(text: string): Row {

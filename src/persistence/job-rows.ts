@@ -3,8 +3,10 @@
  *
  * ROW1  A job has exactly one row: under `l/` while it lives, under `f/` from its end on.
  * ROW2  A pruned id leaves a tombstone and nothing else of the job.
- * ROW3  Reading one job costs two look-ups, listing the newest costs what is listed, whatever is stored.
+ * ROW3  Reading one job costs one look-up where its id tells the ordinal, else two; listing the newest costs what is listed, whatever is stored.
  */
+import { ordinalHint } from '../actors/id-source.ts';
+import { contentHash } from './content-hash.ts';
 import {
   decodeJobRow,
   encodeJobRow,
@@ -24,7 +26,7 @@ import type { Store, StoreEntry, StoreOperation } from './store.ts';
 /** The rows that are written once, at acceptance. */
 export function acceptOperations(base: JobBase): StoreOperation[] {
   const operations: StoreOperation[] = [
-    { type: 'put', key: KEYS.id(base.jobId), value: String(base.ordinal) },
+    { type: 'put', key: KEYS.id(base.jobId), value: `${base.ordinal} ${contentHash(base)}` },
     { type: 'put', key: KEYS.sessionJob(base.sessionId, base.ordinal), value: '' },
   ];
   if (base.callerSessionId !== null) {
@@ -78,6 +80,15 @@ export interface FinishedQuery {
 
 const PAGE = 256;
 
+/** A job looked up by its id. */
+export interface FoundJob extends StoredJob {
+  /** SHA-256 of what was asked for, as stored at acceptance. */
+  readonly contentHash: string;
+}
+
+/** Wherever the row of a job may lie, and its large part. */
+const rowKeys = (ordinal: number): readonly string[] => [KEYS.finished(ordinal), KEYS.live(ordinal), KEYS.large(ordinal)];
+
 interface StoredRow {
   readonly ordinal: number;
   readonly row: Row;
@@ -102,17 +113,18 @@ export class JobRows {
   }
 
   /** The stored job, `expired` for a pruned id, null for an unknown one. */
-  async find(jobId: string): Promise<StoredJob | 'expired' | null> {
-    const pointer = await this.#store.get(KEYS.id(jobId));
+  async find(jobId: string): Promise<FoundJob | 'expired' | null> {
+    const hint = ordinalHint(jobId);
+    const [pointer, ...guessed] = await this.#store.getMany([KEYS.id(jobId), ...(hint === null ? [] : rowKeys(hint))]);
     if (pointer === undefined) return null;
     if (pointer === EXPIRED) return 'expired';
-    const ordinal = Number(pointer);
+    const [ordinal, contentHash] = [Number.parseInt(pointer, 10), pointer.slice(pointer.indexOf(' ') + 1)];
     if (this.#refused.has(ordinal)) return null;
-    const [finished, live] = await this.#store.getMany([KEYS.finished(ordinal), KEYS.live(ordinal)]);
+    const [finished, live, large] = hint === ordinal ? guessed : await this.#store.getMany(rowKeys(ordinal));
     const row = finished ?? live;
     // Pruned between the two reads.
     if (row === undefined) return (await this.#store.get(KEYS.id(jobId))) === EXPIRED ? 'expired' : null;
-    return this.#decode(ordinal, parseRow(row));
+    return { ...decodeJobRow(parseRow(row), large), contentHash };
   }
 
   /** Finished jobs, newest first. */
@@ -193,10 +205,6 @@ export class JobRows {
       const row = rows[index];
       return row === undefined ? [] : [{ ordinal, row: parseRow(row) }];
     });
-  }
-
-  async #decode(ordinal: number, row: Row): Promise<StoredJob> {
-    return decodeJobRow(row, needsLargePart(row) ? await this.#store.get(KEYS.large(ordinal)) : undefined);
   }
 
   async #decodeMany(rows: readonly StoredRow[]): Promise<readonly StoredJob[]> {

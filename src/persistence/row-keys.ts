@@ -24,7 +24,7 @@ export const KEYS = {
   large: (ordinal: number) => `b/${encodeOrdinal(ordinal)}`,
   /** What a finished job has printed, as far as it was kept in memory. */
   output: (ordinal: number) => `y/${encodeOrdinal(ordinal)}`,
-  /** jobId → ordinal, or `EXPIRED`. */
+  /** jobId → ordinal and content hash, or `EXPIRED`. */
   id: (jobId: string) => `i/${encodeId(jobId)}`,
   /** Tombstones in the order they were made. */
   tombstone: (ordinal: number) => `t/${encodeOrdinal(ordinal)}`,

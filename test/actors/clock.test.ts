@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
-import { idSource } from '../../src/actors/id-source.ts';
+import { idSource, ordinalHint } from '../../src/actors/id-source.ts';
 import { TimerService } from '../../src/actors/timer-service.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
 
@@ -86,20 +86,22 @@ describe('the timer service', () => {
 });
 
 describe('ids', () => {
-  it('IDS1: sort by creation within one millisecond, and when the wall clock jumps back', () => {
-    const clock = virtualClock();
-    const ids = idSource(clock);
-    const made: string[] = [];
-    for (let index = 0; index < 40_000; index++) made.push(ids.jobId());
-    clock.jumpWall(-60_000);
-    for (let index = 0; index < 1_000; index++) made.push(ids.jobId());
+  it('IDS1: sort by their ordinal as text, and tell it', () => {
+    const ordinals = [1, 2, 31, 32, 33, 1_023, 1_024, 100_000, 2 ** 40, Number.MAX_SAFE_INTEGER - 1];
+    // The largest have more than ten characters of base 32 and lose their front: no store gets there.
+    const made = ordinals.filter((ordinal) => ordinal < 32 ** 10).map((ordinal) => idSource.jobId(ordinal));
     expect(made.toSorted()).toEqual(made);
-    expect(new Set(made).size).toBe(made.length);
+    expect(made.map(ordinalHint)).toEqual(ordinals.filter((ordinal) => ordinal < 32 ** 10));
   });
 
-  it('IDS2: two sources at the same instant share no random part', () => {
-    const clock = virtualClock();
-    const [a, b] = [idSource(clock).jobId(), idSource(clock).jobId()];
-    expect(a.slice(-16)).not.toBe(b.slice(-16));
+  it('ids of other makers tell no ordinal', () => {
+    for (const id of ['', 'job_', 'job-1', 'job_0000000001', `job_${'U'.repeat(26)}`, `job_${'0'.repeat(27)}`, 'x']) {
+      expect(ordinalHint(id)).toBeNull();
+    }
+  });
+
+  it('IDS2: two ids of one ordinal share no random part', () => {
+    expect(idSource.jobId(7).slice(-16)).not.toBe(idSource.jobId(7).slice(-16));
+    expect(idSource.id('exec')).toMatch(/^exec_[0-9A-Z]{26}$/);
   });
 });

@@ -14,7 +14,10 @@ function slowReads() {
       await gate;
       return inner.get(key);
     },
-    getMany: (keys) => inner.getMany(keys),
+    getMany: async (keys) => {
+      await gate;
+      return inner.getMany(keys);
+    },
     range: (options) => inner.range(options),
     batch: (operations, options) => inner.batch(operations, options),
     close: () => inner.close(),

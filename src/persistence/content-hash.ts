@@ -1,0 +1,55 @@
+/**
+ * What makes two spawns the same request (spec 2, idempotent spawn).
+ *
+ * HSH1  The hash covers kind, sessions, parent, agent, context mode, subject, description, wait, time limits and the input, and nothing else.
+ */
+import { hash } from 'node:crypto';
+import { canonicalJson } from '../model/json.ts';
+import type { JobBase } from './job-codec.ts';
+
+export type JobContent = Pick<
+  JobBase,
+  | 'kind'
+  | 'sessionId'
+  | 'callerSessionId'
+  | 'parentJobId'
+  | 'agentId'
+  | 'contextMode'
+  | 'subject'
+  | 'description'
+  | 'wait'
+  | 'timeoutMs'
+  | 'idleTimeoutMs'
+  | 'input'
+>;
+
+/** SHA-256, base64url. */
+export function contentHash(content: JobContent): string {
+  const {
+    kind,
+    sessionId,
+    callerSessionId,
+    parentJobId,
+    agentId,
+    contextMode,
+    subject,
+    description,
+    wait,
+    timeoutMs,
+    idleTimeoutMs,
+  } = content;
+  const fields = [
+    kind,
+    sessionId,
+    callerSessionId,
+    parentJobId,
+    agentId,
+    contextMode,
+    subject,
+    description,
+    wait,
+    timeoutMs,
+    idleTimeoutMs,
+  ];
+  return hash('sha256', `${JSON.stringify(fields)}${canonicalJson(content.input)}`, 'base64url');
+}
