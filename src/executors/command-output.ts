@@ -29,6 +29,8 @@ export interface CommandOutputOptions {
   readonly clock: Clock;
   /** Gets both streams interleaved. Must not throw. */
   readonly onText: (text: string, stream: OutputStream) => void;
+  /** Asked after each chunk: while what it answers is pending, nothing more is read, and the command waits as behind any full pipe. */
+  readonly pace?: (() => Promise<void> | null) | undefined;
 }
 
 export class CommandOutput {
@@ -37,14 +39,18 @@ export class CommandOutput {
   readonly #stdout = new TailText(LIMITS.resultTextBytes);
   readonly #stderr = new TailText(ERROR_TAIL_BYTES);
   readonly #onText: (text: string, stream: OutputStream) => void;
+  readonly #pace: (() => Promise<void> | null) | undefined;
   readonly #flushes: (() => void)[] = [];
   #openStreams = 2;
   /** Grows with every chunk. */
   #readBytes = 0;
+  #isHeldBack = false;
+  #isDraining = false;
 
   constructor(options: CommandOutputOptions) {
     this.#clock = options.clock;
     this.#onText = options.onText;
+    this.#pace = options.pace;
     this.#streams = [options.stdout, options.stderr];
     this.#read(options.stdout, this.#stdout, 'stdout');
     this.#read(options.stderr, this.#stderr, 'stderr');
@@ -71,6 +77,9 @@ export class CommandOutput {
 
   /** Call when the command has ended: reads what is left in the pipes. Takes a few turns of the event loop. */
   async drain(): Promise<void> {
+    // The rest is small, and the end of the job does not wait for whoever reads along.
+    this.#isDraining = true;
+    this.#goOn();
     const before = this.#readBytes;
     let last = before;
     let quietTurns = 0;
@@ -104,6 +113,7 @@ export class CommandOutput {
     stream.on('data', (chunk: Buffer) => {
       this.#readBytes += chunk.length;
       if (!isFlushed) take(decoder.write(chunk));
+      this.#holdBack();
     });
     stream.on('end', flush);
     // A broken pipe has no more to say; the end of the command decides about the job.
@@ -111,5 +121,21 @@ export class CommandOutput {
     stream.once('close', () => {
       this.#openStreams -= 1;
     });
+  }
+
+  #holdBack(): void {
+    if (this.#isHeldBack || this.#isDraining) return;
+    const room = this.#pace?.() ?? null;
+    if (room === null) return;
+    this.#isHeldBack = true;
+    for (const stream of this.#streams) stream.pause();
+    const goOn = (): void => this.#goOn();
+    room.then(goOn, goOn);
+  }
+
+  #goOn(): void {
+    if (!this.#isHeldBack) return;
+    this.#isHeldBack = false;
+    for (const stream of this.#streams) stream.resume();
   }
 }

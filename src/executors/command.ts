@@ -45,6 +45,11 @@ export interface CommandExecutorOptions {
     /** Names of variables that children may inherit besides the harmless ones; a final `*` matches any ending. */
     readonly allow?: readonly string[];
   };
+  /**
+   * Holds back a command whose output somebody reads along and cannot take as fast as it comes: asked after each chunk, and while what it
+   * answers is pending nothing more is read. Must not throw.
+   */
+  readonly pace?: (jobId: string) => Promise<void> | null;
 }
 
 interface Exit {
@@ -73,6 +78,7 @@ export function commandExecutor(options: CommandExecutorOptions): Executor<Comma
     clock: options.clock,
     allow: checkAllowList(options.environment?.allow ?? []),
     readTable: sharedTableReader(options.clock),
+    pace: options.pace,
   };
   return {
     capabilities: { abortable: true, killable: true, workload: 'shell', strictStart: true },
@@ -83,6 +89,7 @@ export function commandExecutor(options: CommandExecutorOptions): Executor<Comma
 }
 
 interface Host {
+  readonly pace: CommandExecutorOptions['pace'];
   readonly clock: Clock;
   readonly allow: readonly string[];
   readonly readTable: ReadTable;
@@ -169,6 +176,7 @@ function collect(running: Running, context: JobContext, host: Host): CommandOutp
     stderr: running.stderr,
     clock: host.clock,
     onText: (text, stream) => quietly(() => context.output(text, stream)),
+    pace: host.pace === undefined ? undefined : () => host.pace?.(context.jobId) ?? null,
   });
 }
 

@@ -142,9 +142,9 @@ describe('its output', () => {
     expect(await running.ended).toMatchObject({ code: 0, stdout: 'one\ntwo\n', stderr: 'problem\n' });
   });
 
-  it('is complete through a pipe whose reader comes late, to the last character', async () => {
+  it('is complete through a pipe whose reader comes late, to the last character; the job does not wait for it', async () => {
     const { data } = await dataFolder();
-    const lines = 200_000;
+    const lines = 50_000;
     const running = start(run(data, '--', 'node', '-e', `for (let n = 0; n < ${lines}; n++) console.log('line ' + n + ' é')`), {
       isHeld: true,
     });
@@ -155,6 +155,16 @@ describe('its output', () => {
     });
     expect((await running.ended).code).toBe(0);
     expect(text).toBe(Array.from({ length: lines }, (_, n) => `line ${n} é\n`).join(''));
+  });
+
+  it('of more than anybody keeps is held back for a slow reader, and is complete', async () => {
+    const { data } = await dataFolder();
+    const bytes = 80 * 1024 * 1024;
+    const command = `$OFFSTAGE run --data-dir ${data} -- sh -c 'yes 0123456789 | head -c ${bytes}' | (sleep 1; cksum)`;
+    const { stdout, stderr } = await script(`yes 0123456789 | head -c ${bytes} | cksum; ${command}`);
+    expect(stderr).toBe('');
+    const [wanted, shown] = stdout.trimEnd().split('\n');
+    expect(shown).toBe(wanted);
   });
 
   it('B63: a reader that goes away ends neither the job nor the exit code, and nothing is said', async () => {

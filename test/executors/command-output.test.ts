@@ -80,3 +80,54 @@ describe('TAI: text that keeps its end', () => {
     expect([0, 512, 1024, 1_258_291, 5 * 1024 ** 3].map(formatBytes)).toEqual(['0 B', '512 B', '1.0 KiB', '1.2 MiB', '5.0 GiB']);
   });
 });
+
+describe('a reader that is slower than the command', () => {
+  it('holds the command back, and gets the rest when it has room again', async () => {
+    const stdout = new PassThrough({ highWaterMark: 16 });
+    const stderr = new PassThrough();
+    const texts: string[] = [];
+    let makeRoom = (): void => {};
+    let room: Promise<void> | null = null;
+    const output = new CommandOutput({
+      stdout,
+      stderr,
+      clock: systemClock,
+      onText: (text) => texts.push(text),
+      pace: () => room,
+    });
+    room = new Promise((resolve) => {
+      makeRoom = resolve;
+    });
+    stdout.write('x'.repeat(16));
+    await new Promise((resolve) => setImmediate(resolve));
+    stdout.write('y'.repeat(16));
+    stderr.write('z');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(texts.join('')).toBe('x'.repeat(16));
+    room = null;
+    makeRoom();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(texts.join('')).toBe(`${'x'.repeat(16)}${'y'.repeat(16)}z`);
+    await output.drain();
+    output.close();
+  });
+
+  it('does not hold up the end: what is left in the pipes is read at once', async () => {
+    const stdout = new PassThrough();
+    const texts: string[] = [];
+    const never = new Promise<void>(() => {});
+    const output = new CommandOutput({
+      stdout,
+      stderr: new PassThrough(),
+      clock: systemClock,
+      onText: (text) => texts.push(text),
+      pace: () => never,
+    });
+    stdout.write('first');
+    await new Promise((resolve) => setImmediate(resolve));
+    stdout.write('second');
+    await output.drain();
+    expect(texts.join('')).toBe('firstsecond');
+    output.close();
+  });
+});

@@ -6,6 +6,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
+import { systemClock } from '../../actors/clock.ts';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
 import { readOwner } from '../../persistence/ownership.ts';
@@ -27,6 +28,13 @@ export interface Door {
   readonly client: WireClient;
   /** The engine, when this process owns the folder. */
   readonly engine: Offstage | null;
+  readonly pace: Pace;
+}
+
+/** Holds back a command of our own while whoever reads along has no room; of an owner's commands nothing is held back. */
+export interface Pace {
+  /** Null: nothing to wait for. */
+  ask: (jobId: string) => Promise<void> | null;
 }
 
 /**
@@ -49,11 +57,14 @@ export async function openDoor(dataDir: string, pause: (ms: number) => Promise<v
 async function attempt(dataDir: string): Promise<Door | Error> {
   try {
     const client = await connectControl(dataDir);
-    if (client !== null) return { client, engine: null };
+    const pace: Pace = { ask: () => null };
+    if (client !== null) return { client, engine: null, pace };
     // Loading the engine takes longer than all that a client does.
     const { open } = await import('../../open.ts');
-    const engine = (await open({ dataDir, control: true, cancelGraceMs: CANCEL_GRACE_MS })) as unknown as Offstage;
-    return { client: localClient(engine), engine };
+    const { commandExecutor } = await import('../../executors/command.ts');
+    const command = commandExecutor({ clock: systemClock, pace: (jobId) => pace.ask(jobId) });
+    const engine = await open({ dataDir, control: true, cancelGraceMs: CANCEL_GRACE_MS, executors: { command } });
+    return { client: localClient(engine as unknown as Offstage), engine: engine as unknown as Offstage, pace };
   } catch (error) {
     if (isOffstageError(error, 'control.unavailable')) return error;
     if (isOffstageError(error, 'store.locked')) {

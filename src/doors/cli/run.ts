@@ -4,7 +4,7 @@
  * CRN1  The id is made here, so asking again after a lost connection can never run the command twice.
  * CRN2  Output is shown completely before the end is told.
  */
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { isTerminal, type JobStatus, type JobView } from '../../model/records.ts';
@@ -30,7 +30,7 @@ export interface RunOptions {
 export async function run(cli: Cli, command: readonly string[], options: RunOptions): Promise<number> {
   const [program = '', ...args] = command;
   const line = command.map(quoted).join(' ');
-  const jobId = `job_run_${randomUUID().replaceAll('-', '')}`;
+  const jobId = `job_run_${randomBytes(10).toString('hex')}`;
   const spawn = spawnToWire({
     jobId,
     kind: 'command',
@@ -109,15 +109,23 @@ class Run {
       this.#status = event.status;
       if (isTerminal(event.status)) onEnd();
     });
+    door.engine?.onEvent((event) => {
+      if (event.type === 'job.output' && event.jobId === this.#jobId) this.#printer.expect(event.offset + event.text.length);
+    });
+    door.pace.ask = (jobId) => (jobId === this.#jobId ? this.#printer.room() : null);
     await client.request('subscribe', { job_id: this.#jobId });
     const { status } = await client.request('spawn_job', this.#spawn);
     this.#startedAt = Date.now();
     // It may have come while the job was not known yet.
     if (this.#cli.interrupts.hasCome) this.#cancel();
-    if (!isTerminal(status as JobStatus)) await Promise.race([ended, client.ended]);
+    const hadEnded = isTerminal(status as JobStatus);
+    if (!hadEnded) await Promise.race([ended, client.ended]);
     const job = jobFromWire(await client.request('get_job', { job_id: this.#jobId }));
-    const { end } = await client.request('get_output', { job_id: this.#jobId });
-    await this.#printer.fillTo(end as number);
+    // Of our own commands nothing was missed; an owner does not wait for us, and one that has gone took its last events along.
+    if (hadEnded || door.engine === null) {
+      const { end } = await client.request('get_output', { job_id: this.#jobId });
+      await this.#printer.fillTo(end as number);
+    }
     return job;
   }
 
