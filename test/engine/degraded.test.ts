@@ -93,8 +93,9 @@ describe('a store that refuses the acceptance', () => {
     const waits = [offstage.wait('x', { timeoutMs: null }), offstage.waitMany(['x'], { timeoutMs: null })];
     const cancelling = offstage.cancel('x').catch((error: unknown) => error);
     const peek = offstage.wait('x', { timeoutMs: 0 });
-    const settled = Promise.allSettled([...waits, peek]);
-    await clock.advance(1);
+    const short = offstage.wait('x', { timeoutMs: 50 });
+    const settled = Promise.allSettled([...waits, peek, short]);
+    await clock.advance(50);
     await expect(offstage.get('x')).rejects.toMatchObject({ code: 'job.not_found' });
     store.failNext({ when: 'before', error: DISK_FULL });
     store.release();
@@ -103,6 +104,7 @@ describe('a store that refuses the acceptance', () => {
     expect(await settled).toMatchObject([
       { status: 'rejected', reason: { code: 'job.not_found' } },
       { status: 'fulfilled', value: [{ jobId: 'x', error: { code: 'job.not_found' } }] },
+      { status: 'rejected', reason: { code: 'job.not_found' } },
       { status: 'rejected', reason: { code: 'job.not_found' } },
     ]);
     expect(count.calls).toEqual([]);

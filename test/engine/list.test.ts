@@ -5,6 +5,7 @@ import type { ListQuery } from '../../src/model/requests.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { echo, gate, stubborn, throwing } from '../support/executors.ts';
+import { slowReads } from '../support/slow-reads.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 /** Jobs in every status, in two sessions of one task and one of another, some with parents and groups. */
@@ -68,6 +69,23 @@ describe('list', () => {
     await stuck.release('stuck');
     await held.release('running');
     await held.release('queued');
+  });
+
+  it('shows a job whose record has ended and whose body has not once, as get does', async () => {
+    const stuck = stubborn();
+    await using engine = await testEngine({ executors: { stuck, echo }, cancelGraceMs: 10 });
+    const { offstage, clock } = engine;
+    const { jobId } = await offstage.spawn({ kind: 'stuck' });
+    await stuck.started(jobId);
+    await offstage.cancel(jobId);
+    await clock.advance(10);
+    const record = await offstage.get(jobId);
+    expect(record).toMatchObject({ status: 'cancelled', bodyLive: true });
+    for (const query of [{}, { sessionId: 'default' }, { status: 'cancelled' } as const])
+      expect(await offstage.list(query)).toEqual([record]);
+    await stuck.release(jobId);
+    await clock.settle();
+    expect(await offstage.list()).toEqual([{ ...record, bodyLive: false }]);
   });
 
   it('refuses what is no query', async () => {
@@ -144,9 +162,49 @@ describe('list', () => {
   });
 });
 
+describe('a list that is read from disk meanwhile', () => {
+  it('is of the tick in which it was asked for: every job of then, once, and none that came later', async () => {
+    const held = gate();
+    await using engine = await testEngine({ executors: { echo, held }, workers: 4, store: slowReads(memoryStore()) });
+    const { offstage, clock } = engine;
+    const accepted: string[] = [];
+    offstage.onEvent((event) => {
+      if (event.type === 'job.created') accepted.push(event.jobId);
+    });
+    await offstage.spawn({ kind: 'held', jobId: 'held' });
+    await clock.settle();
+    const working = Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        for (let turn = 0; turn < index; turn++) await new Promise((resolve) => setImmediate(resolve));
+        const { jobId } = await offstage.spawn({ kind: index % 10 === 0 ? 'held' : 'echo' });
+        if (index % 10 === 0) await held.release(jobId);
+        await offstage.wait(jobId);
+      }),
+    );
+    const asked: { readonly known: readonly string[]; readonly all: Promise<readonly { readonly jobId: string }[]> }[] = [];
+    const unfinished: Promise<readonly { readonly status: string }[]>[] = [];
+    for (let turn = 0; turn < 60; turn++) {
+      // Once through all rows, once through the index of the session, whose rows are read later.
+      for (const query of [{}, { sessionId: 'default' }]) {
+        asked.push({ known: [...accepted], all: offstage.list({ limit: 1_000, ...query }) });
+      }
+      unfinished.push(offstage.list({ status: ['running', 'queued'], limit: 1_000 }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await working;
+    for (const { known, all } of asked) {
+      expect((await all).map(({ jobId }) => jobId)).toEqual(known.toReversed());
+    }
+    for (const list of await Promise.all(unfinished))
+      expect(list.every(({ status }) => status === 'running' || status === 'queued')).toBe(true);
+    expect(new Set(asked.map(({ known }) => known.length)).size).toBeGreaterThan(3);
+    await held.release('held');
+  });
+});
+
 describe('snapshot', () => {
   it('is of one instant: what it does not show yet comes as an event after its seq', async () => {
-    await using engine = await testEngine({ executors: { echo }, workers: 4 });
+    await using engine = await testEngine({ executors: { echo }, workers: 4, store: slowReads(memoryStore()) });
     const { offstage } = engine;
     const spawning = Promise.all(
       Array.from({ length: 200 }, async () => {

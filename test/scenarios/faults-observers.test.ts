@@ -108,6 +108,35 @@ describe('observers', () => {
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });
 
+  it('B57: an observer that causes events in the very call disturbs the order of nobody either', async () => {
+    const held = gate();
+    await using engine = await testEngine({ executors: { held } });
+    const { offstage, clock } = engine;
+    const { jobId } = await offstage.spawn({ kind: 'held' });
+    const { context } = await held.started(jobId);
+    await clock.settle();
+    const first: OffstageEvent[] = [];
+    const last: OffstageEvent[] = [];
+    offstage.onEvent((event) => first.push(event));
+    let depth = 0;
+    let deepest = 0;
+    offstage.onEvent((event) => {
+      depth += 1;
+      deepest = Math.max(deepest, depth);
+      if (event.type === 'job.output' && event.text.length < 5) context.output(`${event.text}x`);
+      depth -= 1;
+    });
+    offstage.onEvent((event) => last.push(event));
+    context.output('x');
+    const texts = (events: readonly OffstageEvent[]) =>
+      events.flatMap((event) => (event.type === 'job.output' ? [event.text] : []));
+    expect(texts(first)).toEqual(['x', 'xx', 'xxx', 'xxxx', 'xxxxx']);
+    expect(last).toEqual(first);
+    expect(deepest).toBe(1);
+    await held.release(jobId);
+    await offstage.wait(jobId);
+  });
+
   it('B57: an observer that unsubscribes hears nothing more', async () => {
     await using engine = await testEngine({ executors: { echo } });
     const { offstage } = engine;
