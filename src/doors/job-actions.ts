@@ -3,6 +3,8 @@
  *
  * JAC1  A door translates and never decides: defaults and rules are the engine's.
  */
+import type { OutputPiece } from '../engine/output-log.ts';
+import { lastLines } from '../engine/queries.ts';
 import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobStatus, JobView } from '../model/records.ts';
@@ -123,29 +125,34 @@ const getHistory: Action = async ({ offstage, fields }) => {
 const PART_CHARACTERS = LIMITS.frameBytes / 8;
 
 /**
- * With `parts`, everything comes, in frames `part` before the result. Without, one answer holds the end of it, and `cut` says so.
- * `end` is the number of characters up to there: what comes later has that `offset`, or a higher one, in `job_output` events.
+ * With `parts`, all that is kept comes in frames `part` before the result, each with its `offset`. Without, one answer holds the end of it,
+ * and `cut` says so. `end` counts the characters printed so far: what comes later has that `offset`, or a higher one, in `job_output` events.
  */
 const getOutput: Action = async (request) => {
   const { offstage, fields } = request;
   const jobId = fields.requiredText('job_id');
   const tail = fields.number('tail');
-  const isWhole = fields.flag('parts') === true || tail === undefined;
-  const whole = isWhole ? await offstage.output(jobId) : '';
-  const text = tail === undefined ? whole : await offstage.output(jobId, { tail });
-  const end = isWhole ? { end: whole.length } : {};
-  if (fields.flag('parts') !== true) {
-    const start = cutPoint(text, Math.max(0, text.length - PART_CHARACTERS));
-    return { job_id: jobId, output: text.slice(start), cut: start > 0, ...end };
+  if (tail !== undefined && (!Number.isInteger(tail) || tail < 0)) throw invalidField('tail', 'it must be a number of lines');
+  const { pieces, end } = await offstage.printed(jobId);
+  const wanted = tail === undefined ? pieces : pieces.slice(-1).map((piece) => lastPart(piece, tail));
+  if (fields.flag('parts') === true) {
+    for (const piece of wanted) await sendParts(request, piece);
+    return { job_id: jobId, end };
   }
-  await sendParts(request, text);
-  return { job_id: jobId, ...end };
+  const last = wanted.at(-1) ?? { offset: end, text: '' };
+  const start = cutPoint(last.text, Math.max(0, last.text.length - PART_CHARACTERS));
+  return { job_id: jobId, output: last.text.slice(start), cut: start > 0 || wanted.length > 1, end };
 };
 
-async function sendParts({ connection, requestId, signal }: Request, text: string): Promise<void> {
+function lastPart({ offset, text }: OutputPiece, tail: number): OutputPiece {
+  const kept = lastLines(text, tail);
+  return { offset: offset + text.length - kept.length, text: kept };
+}
+
+async function sendParts({ connection, requestId, signal }: Request, { offset, text }: OutputPiece): Promise<void> {
   for (let from = 0; from < text.length && !signal.aborted; ) {
     const to = cutPoint(text, from + PART_CHARACTERS);
-    await connection.send({ type: 'part', request_id: requestId, text: text.slice(from, to) });
+    await connection.send({ type: 'part', request_id: requestId, offset: offset + from, text: text.slice(from, to) });
     from = to;
   }
 }

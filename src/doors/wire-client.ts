@@ -18,7 +18,7 @@ export type EventListener = (frame: WireFields) => Promise<void> | void;
 interface Pending {
   readonly resolve: (answer: WireFields) => void;
   readonly reject: (error: unknown) => void;
-  readonly onPart: ((text: string) => Promise<void> | void) | undefined;
+  readonly onPart: ((text: string, offset: number) => Promise<void> | void) | undefined;
 }
 
 export class WireClient {
@@ -58,7 +58,7 @@ export class WireClient {
   async receive(frame: WireFields): Promise<void> {
     const { type, request_id: id } = frame;
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
-    if (type === 'part') return pending?.onPart?.(frame.text as string);
+    if (type === 'part') return pending?.onPart?.(frame.text as string, frame.offset as number);
     if (type === 'error') {
       const error = errorOf(frame);
       // An error that names no request is about the connection as such.

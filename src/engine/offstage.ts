@@ -33,6 +33,7 @@ import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
+import type { PrintedOutput } from './output-log.ts';
 import { planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { Queries } from './queries.ts';
@@ -186,6 +187,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   /** What the job has printed; with `tail`, only its last lines. */
   output(jobId: string, options?: { readonly tail?: number }): Promise<string> {
     return this.#queries.output(jobId, options);
+  }
+
+  /** The same with the places of its pieces: `end` and their offsets count as the `offset` of `job.output` events does. */
+  printed(jobId: string): Promise<PrintedOutput> {
+    return this.#queries.printed(jobId);
   }
 
   /** Record events after a cursor, then everything that happens. Leaving the loop ends it. */

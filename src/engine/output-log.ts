@@ -10,6 +10,13 @@ import { join } from 'node:path';
 import { LIMITS } from '../model/limits.ts';
 import { encodeOrdinal } from '../persistence/key-encoding.ts';
 
+/** An output with the places of its pieces, to be lined up with `job.output` events. */
+export interface PrintedOutput {
+  readonly pieces: readonly OutputPiece[];
+  /** Characters printed so far, kept or not. */
+  readonly end: number;
+}
+
 export interface StoredOutput {
   readonly text: string;
   /** Characters before `text` that are gone from memory. */
@@ -132,6 +139,21 @@ function makeFolder(directory: string): void {
 
 /** Files are named by ordinal: digits only. */
 export const outputPath = (directory: string, ordinal: number): string => join(directory, `${encodeOrdinal(ordinal)}.log`);
+
+/** A part of a job's output that is kept, and the number of characters printed before it. */
+export interface OutputPiece {
+  readonly offset: number;
+  readonly text: string;
+}
+
+/** What is kept of an output, in order; between the pieces something is missing. */
+export function outputPieces(stored: StoredOutput, directory: string | null, ordinal: number): readonly OutputPiece[] {
+  const file = stored.hasFile && directory !== null ? readOutputFile(directory, ordinal) : null;
+  const end: OutputPiece = { offset: stored.cut, text: stored.text };
+  if (file === null) return [end];
+  const beginning: OutputPiece = { offset: 0, text: file };
+  return stored.isCapped ? [beginning, end] : [beginning];
+}
 
 /** The whole of what was printed, as far as it was kept; says where something is missing. */
 export function joinOutput(stored: StoredOutput, directory: string | null, ordinal: number): string {

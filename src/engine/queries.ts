@@ -14,7 +14,7 @@ import type { Core } from './core.ts';
 import { explain } from './explain.ts';
 import { checkListLimit } from './list-limit.ts';
 import type { LiveJob } from './live-job.ts';
-import { joinOutput, type StoredOutput } from './output-log.ts';
+import { joinOutput, outputPieces, type PrintedOutput, type StoredOutput } from './output-log.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
@@ -97,6 +97,16 @@ export class Queries {
     return tail === undefined ? text : lastLines(text, tail);
   }
 
+  /** What is kept of it, with its places. */
+  async printed(jobId: string): Promise<PrintedOutput> {
+    const { stored, ordinal } = await this.#storedOutput(checkId('jobId', jobId));
+    if (stored === null) return { pieces: [], end: 0 };
+    return {
+      pieces: outputPieces(stored, this.#core.settings.spillDirectory, ordinal),
+      end: stored.cut + stored.text.length,
+    };
+  }
+
   async snapshot(): Promise<Snapshot> {
     // Sessions and tasks may be newer than `seq` by what is stored meanwhile; following the events from there brings both together.
     const [tasks, sessions] = await Promise.all([
@@ -143,20 +153,24 @@ export class Queries {
   }
 
   async #wholeOutput(jobId: string, onlyEnd: boolean): Promise<string> {
-    const { settings, store } = this.#core;
+    const { stored, ordinal } = await this.#storedOutput(jobId);
+    if (stored === null) return '';
+    return onlyEnd ? stored.text : joinOutput(stored, this.#core.settings.spillDirectory, ordinal);
+  }
+
+  /** Of a job that is at work: read in the same tick. */
+  async #storedOutput(jobId: string): Promise<{ readonly stored: StoredOutput | null; readonly ordinal: number }> {
     const live = this.#core.committedJob(jobId);
     const ordinal = live === undefined ? (await this.#stored(jobId)).base.ordinal : live.base.ordinal;
-    let stored = live?.execution?.output?.stored() ?? null;
-    if (stored === null && (live === undefined || live.execution === null)) {
-      const value = await store.get(KEYS.output(ordinal));
-      stored = value === undefined ? null : (JSON.parse(value) as StoredOutput);
-    }
-    if (stored === null) return '';
-    return onlyEnd ? stored.text : joinOutput(stored, settings.spillDirectory, ordinal);
+    const stored = live?.execution?.output?.stored() ?? null;
+    if (stored !== null || (live !== undefined && live.execution !== null)) return { stored, ordinal };
+    const value = await this.#core.store.get(KEYS.output(ordinal));
+    return { stored: value === undefined ? null : (JSON.parse(value) as StoredOutput), ordinal };
   }
 }
 
-function lastLines(text: string, count: number): string {
+/** The last `count` lines of a text. */
+export function lastLines(text: string, count: number): string {
   if (count === 0) return '';
   const end = text.endsWith('\n') ? text.length - 1 : text.length;
   let start = end;

@@ -164,16 +164,23 @@ describe('jobs over the wire', () => {
     await running(engine, 'g');
     const lines = Array.from({ length: 40_000 }, (__, number) => `line ${number} 😀`);
     context.output(`${lines.join('\n')}\n`);
-    const whole = await engine.offstage.output('g');
+    // In memory only the end of so much is kept.
+    const whole = `${lines.join('\n')}\n`;
+    const { pieces, end } = await engine.offstage.printed('g');
+    expect([end, pieces.length]).toEqual([whole.length, 1]);
     const connection = recordingConnection();
     await handle(engine.offstage, { action: 'get_output', job_id: 'g', parts: true }, connection);
-    const parts = connection.frames.filter(({ type }) => type === 'part').map(({ text }) => text as string);
+    const parts = connection.frames.filter(({ type }) => type === 'part');
     expect(parts.length).toBeGreaterThan(1);
-    expect(parts.every((part) => part.isWellFormed())).toBe(true);
-    expect(parts.join('')).toBe(whole);
-    expect(connection.frames.at(-1)).toMatchObject({ type: 'result', job_id: 'g', end: whole.length });
+    expect(parts.every(({ text }) => (text as string).isWellFormed())).toBe(true);
+    expect(parts[0]?.offset).toBeGreaterThan(0);
+    for (const { offset, text } of parts) {
+      expect(whole.slice(offset as number, (offset as number) + (text as string).length)).toBe(text);
+    }
+    expect(parts.map(({ text }) => text).join('')).toBe(whole.slice(parts[0]?.offset as number));
+    expect(connection.frames.at(-1)).toMatchObject({ type: 'result', job_id: 'g', end });
     const short = await ask(engine, 'get_output', { job_id: 'g' });
-    expect(short).toMatchObject({ cut: true, end: whole.length });
+    expect(short).toMatchObject({ cut: true, end });
     expect(whole.endsWith(short.output as string)).toBe(true);
     expect(await ask(engine, 'get_output', { job_id: 'g', tail: 2 })).toMatchObject({
       output: `${lines.slice(-2).join('\n')}\n`,
@@ -183,6 +190,7 @@ describe('jobs over the wire', () => {
       { to: 'pending' },
       { from: 'pending', to: 'queued' },
       { from: 'queued', to: 'running' },
+      { type: 'now' },
     ]);
   });
 });

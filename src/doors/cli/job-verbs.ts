@@ -32,17 +32,17 @@ export interface OutputOptions {
 
 export async function jobsOutput(cli: Cli, jobId: string, options: OutputOptions): Promise<number> {
   const tail = options.tail === undefined ? {} : { tail: parseCount('--tail', options.tail, 0) };
-  let written = 0;
+  let shownTo: number | null = null;
   let whole = '';
   await withJobs(cli, jobId, async ({ client }) => {
-    let read = 0;
-    await client.request('get_output', { job_id: jobId, parts: true, ...tail }, async (text) => {
+    await client.request('get_output', { job_id: jobId, parts: true, ...tail }, async (text, offset) => {
       // After a lost connection it comes again from the beginning.
-      const fresh = text.slice(Math.max(0, written - read));
-      read += text.length;
-      written = Math.max(written, read);
-      if (cli.isJson) whole += fresh;
-      else await cli.out.write(fresh);
+      const start = shownTo === null ? 0 : Math.max(0, shownTo - offset);
+      const missing = shownTo === null ? 0 : Math.max(0, offset - shownTo);
+      const shown = (missing === 0 ? '' : `\n[… ${missing} characters were not kept]\n`) + text.slice(start);
+      shownTo = Math.max(shownTo ?? 0, offset + text.length);
+      if (cli.isJson) whole += shown;
+      else await cli.out.write(shown);
     });
   });
   if (cli.isJson) await cli.document({ jobId, output: whole });

@@ -11,7 +11,7 @@ import { followOwner } from './follow-owner.ts';
 import { endSentence, subjectOf } from './job-lines.ts';
 import { getJob, withJobs } from './job-verbs.ts';
 import { OutputPrinter } from './output-printer.ts';
-import { readWholeOutput } from './read-output.ts';
+import { readOutput } from './read-output.ts';
 import { printable } from './terminal.ts';
 import { parseCount, timeInWords } from './words.ts';
 
@@ -59,7 +59,7 @@ async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number
         await cli.out.write(lastLines);
         const sinks = { out: cli.out, err: cli.out };
         printer = new OutputPrinter(
-          { ...sinks, readWhole: () => readWholeOutput(cli, jobId), onLost: (text) => cli.note(text) },
+          { ...sinks, readKept: () => readOutput(cli, jobId), onLost: (text) => cli.note(text) },
           end as number,
         );
       } else {
@@ -72,7 +72,10 @@ async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number
       other.close();
     }
     await Promise.race([ended, client.ended]);
-    return getJob(client, jobId);
+    const last = await getJob(client, jobId);
+    const { end } = await client.request('get_output', { job_id: jobId });
+    await printer.fillTo(end as number);
+    return last;
   });
   const sentence = endSentence(job);
   if (sentence !== null) await cli.note(sentence);

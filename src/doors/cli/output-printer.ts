@@ -4,6 +4,7 @@
  * OPR1  Every character once, in order: a jump in the offsets is filled from what the owner has kept, and what nobody has kept is said.
  * OPR2  Whoever prints can be held back, so that little is printed ahead of what is written.
  */
+import type { OutputPiece } from '../../engine/output-log.ts';
 import type { Sink } from './terminal.ts';
 import { counted } from './words.ts';
 
@@ -17,8 +18,8 @@ export interface OutputPrinterOptions {
   readonly out: Sink;
   /** Gets what was printed on stderr. */
   readonly err: Sink;
-  /** All that the job has printed so far, as far as it is kept. */
-  readonly readWhole: () => Promise<string>;
+  /** What is kept of the job's output so far. */
+  readonly readKept: () => Promise<readonly OutputPiece[]>;
   /** Tells, on the side, what is lost. */
   readonly onLost: (text: string) => Promise<void>;
   /** Called before anything is written. */
@@ -84,12 +85,19 @@ export class OutputPrinter {
   /** Shows what is missing up to `end`. */
   async fillTo(end: number): Promise<void> {
     if (end <= this.#shown) return;
-    const missing = (await this.#options.readWhole()).slice(this.#shown, end);
-    const lost = end - this.#shown - missing.length;
+    let lost = 0;
+    for (const { offset, text } of await this.#options.readKept()) {
+      const start = Math.max(offset, this.#shown);
+      const stop = Math.min(offset + text.length, end);
+      if (stop <= start) continue;
+      lost += start - this.#shown;
+      this.#shown = stop;
+      await this.#write(this.#options.out, text.slice(start - offset, stop - offset));
+    }
+    lost += end - this.#shown;
     this.#shown = end;
-    await this.#write(this.#options.out, missing);
-    if (lost > 0)
-      await this.#options.onLost(`${counted(lost, 'character')} of the output were printed faster than they could be kept.`);
+    if (lost === 0) return;
+    await this.#options.onLost(`${counted(lost, 'character')} of the output came faster than they could be shown or kept.`);
   }
 
   async #write(sink: Sink, text: string): Promise<void> {

@@ -1,14 +1,15 @@
-/** All that a job has printed, over a connection of its own: the one that carries events may be waiting for the reader of this. */
+/** What is kept of a job's output, over a connection of its own: the one that carries events may be waiting for the reader of this. */
+import type { OutputPiece } from '../../engine/output-log.ts';
 import type { Cli } from './cli.ts';
 
-export async function readWholeOutput(cli: Cli, jobId: string): Promise<string> {
+export async function readOutput(cli: Cli, jobId: string): Promise<readonly OutputPiece[]> {
   const client = await cli.another();
   try {
-    let whole = '';
-    await client.request('get_output', { job_id: jobId, parts: true }, (text) => {
-      whole += text;
+    const pieces: OutputPiece[] = [];
+    await client.request('get_output', { job_id: jobId, parts: true }, (text, offset) => {
+      pieces.push({ offset, text });
     });
-    return whole;
+    return pieces;
   } finally {
     client.close();
   }

@@ -15,7 +15,7 @@ import { endSentence } from './job-lines.ts';
 import type { Door } from './open-door.ts';
 import { OutputPrinter } from './output-printer.ts';
 import { ProgressLine } from './progress-line.ts';
-import { readWholeOutput } from './read-output.ts';
+import { readOutput } from './read-output.ts';
 import { clipped, printable } from './terminal.ts';
 import { durationInWords, parseDuration } from './words.ts';
 
@@ -72,7 +72,7 @@ class Run {
       // The document has stdout for itself.
       out: cli.isJson ? cli.err : cli.out,
       err: cli.err,
-      readWhole: () => readWholeOutput(cli, jobId),
+      readKept: () => readOutput(cli, jobId),
       onLost: (text) => cli.note(text),
       beforeWrite: () => this.#progress.clear(),
     });
