@@ -6,6 +6,7 @@
  * ADM3  The same jobId with the same content answers the existing record; an id is never revived.
  * ADM4  A cancel that names a job still being admitted reaches it: the job is born cancelled.
  * ADM5  Nothing is born under a cancelled ancestor.
+ * ADM6  A burst of spawns waits undecided, a batch's share at a time: cancels and ends of jobs that run never stand behind it.
  */
 import { queuedContext } from '../actors/job-actor.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
@@ -63,7 +64,9 @@ export interface AdmissionHost {
 export class Admission {
   readonly #core: Core;
   readonly #host: AdmissionHost;
+  /** Spawns that wait, in the order of the calls: for what they look up, or for room in the next batch (ADM6). */
   #line: Ticket[] = [];
+  #front = 0;
   /** By id: spawns in progress, one after the other, so that a look-up never misses an acceptance. */
   readonly #byId = new Map<string, { promise: Promise<unknown>; readonly tickets: Set<Ticket> }>();
 
@@ -77,8 +80,10 @@ export class Admission {
     try {
       this.#core.assertAccepting();
       const content = checkSpawn(options, this.#core.executors, parent?.base ?? null);
+      if (this.#core.queuedCount + this.#inLine >= LIMITS.queuedJobs)
+        throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
       const prepared = this.#prepareNow(content);
-      if (prepared !== null && this.#line.length === 0) return this.#admitNow(prepared, parent);
+      if (prepared !== null && this.#inLine === 0 && this.#core.loop.creationRoom > 0) return this.#admitNow(prepared, parent);
       return this.#queue(content, prepared, parent);
     } catch (error) {
       return Promise.reject(error);
@@ -120,18 +125,16 @@ export class Admission {
     this.#line.push(queued);
     const before = jobId === null ? undefined : this.#byId.get(jobId);
     if (jobId !== null) this.#track(jobId, queued, answer, before?.tickets);
-    const ready =
-      known === null
-        ? (before?.promise ?? Promise.resolve()).catch(() => {}).then(() => this.#prepare(content))
-        : Promise.resolve(known);
+    if (known !== null) return answer;
+    const ready = (before?.promise ?? Promise.resolve()).catch(() => {}).then(() => this.#prepare(content));
     ready.then(
       (prepared) => {
         queued.prepared = prepared;
-        this.#advance();
+        this.advance();
       },
       (error) => {
         queued.failure = { error };
-        this.#advance();
+        this.advance();
       },
     );
     return answer;
@@ -147,17 +150,24 @@ export class Admission {
     answer.then(done, done);
   }
 
-  /** Admits from the front of the line, as far as everything is known (ADM1). */
-  #advance(): void {
-    for (let ticket = this.#line[0]; ticket !== undefined; ticket = this.#line[0]) {
+  get #inLine(): number {
+    return this.#line.length - this.#front;
+  }
+
+  /** Admits from the front of the line, as far as everything is known (ADM1) and the next batch has room (ADM6). */
+  advance(): void {
+    for (let ticket = this.#line[this.#front]; ticket !== undefined; ticket = this.#line[this.#front]) {
       const { failure, prepared, jobId } = ticket;
-      if (failure === null && prepared === null) return;
-      this.#line.shift();
+      if (failure === null && (prepared === null || this.#core.loop.creationRoom <= 0)) break;
+      this.#front += 1;
       // From here on a cancel finds the job itself, or that there is none.
       if (jobId !== null) this.#byId.get(jobId)?.tickets.delete(ticket);
       if (failure !== null) this.#refuse(ticket, failure.error);
       else this.#admit(prepared as Prepared, ticket);
     }
+    if (this.#front < 1_000 && this.#inLine > 0) return;
+    this.#line = this.#line.slice(this.#front);
+    this.#front = 0;
   }
 
   readonly #refuse = (ticket: Ticket, error: unknown): void => {

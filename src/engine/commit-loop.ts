@@ -39,6 +39,8 @@ export interface CommitLoopHost {
   /** A job's end is stored, or acted upon without being stored. */
   ended(change: Change, durable: boolean): void;
   dropped(job: LiveJob): void;
+  /** New jobs may be submitted again. */
+  roomForCreations(): void;
   /** A refused job whose rows may lie in the store until they are taken back. */
   mayBeStored(job: LiveJob): void;
   /** Whatever dropped jobs may have left in the store is gone. */
@@ -76,6 +78,8 @@ export class CommitLoop {
   #ordinal: number;
   #batches = 0;
   #isWriting = false;
+  /** Of the pending ones. */
+  #pendingCreations = 0;
   #isScheduled = false;
   #isStalled = false;
   #isStopped = false;
@@ -110,6 +114,11 @@ export class CommitLoop {
     return this.#ordinal;
   }
 
+  /** How many more jobs may be accepted into the next batch. */
+  get creationRoom(): number {
+    return LIMITS.acceptancesPerBatch - this.#pendingCreations;
+  }
+
   nextOrdinal(): number {
     this.#ordinal += 1;
     return this.#ordinal;
@@ -126,6 +135,7 @@ export class CommitLoop {
       for (const { job } of transaction.changes) this.#drop(job);
       return;
     }
+    if (transaction.isCreation === true) this.#pendingCreations += 1;
     this.#pending.push(transaction);
     this.#schedule();
   }
@@ -176,7 +186,10 @@ export class CommitLoop {
     const stopWatching = this.#host.timers.after(STALL_MS, () => this.#stall(batch));
     let failure: { readonly error: unknown } | null = null;
     try {
-      await this.#host.store.batch(batch.operations, { sync: batch.sync });
+      const writing = this.#host.store.batch(batch.operations, { sync: batch.sync });
+      // While the disk works, the next jobs are accepted.
+      this.#guard(() => this.#host.roomForCreations());
+      await writing;
     } catch (error) {
       failure = { error };
     }
@@ -196,6 +209,7 @@ export class CommitLoop {
     this.#actOn(batch.transactions.filter(({ isCreation }) => isCreation !== true));
     this.#pending = this.#refusePendingCreations(offstageError('engine.degraded', {}));
     this.#actOn(this.#pending);
+    this.#guard(() => this.#host.roomForCreations());
   }
 
   #rest(): void {
@@ -214,6 +228,7 @@ export class CommitLoop {
       taken += 1;
     }
     const transactions = this.#pending.splice(0, taken);
+    for (const { isCreation } of transactions) if (isCreation === true) this.#pendingCreations -= 1;
     const operations: StoreOperation[] = this.#retractions.slice();
     const events: UnnumberedEvent[] = [];
     const revisions: number[] = [];
@@ -324,6 +339,7 @@ export class CommitLoop {
     }
     this.#pending = [...kept, ...this.#refusePendingCreations(error)];
     this.#reportFailure(error);
+    this.#guard(() => this.#host.roomForCreations());
     if (this.#isStopped) return;
     this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs === 0 ? FIRST_RETRY_MS : this.#retryMs * 2);
     this.#stopRetry = this.#host.timers.after(this.#retryMs, () => {
@@ -343,6 +359,7 @@ export class CommitLoop {
   #refusePendingCreations(error: OffstageError): Pending[] {
     return this.#pending.filter((transaction) => {
       if (transaction.isCreation !== true) return true;
+      this.#pendingCreations -= 1;
       for (const { job } of transaction.changes) this.#drop(job);
       this.#guard(() => transaction.refuse?.(error));
       return false;

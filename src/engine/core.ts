@@ -50,6 +50,8 @@ export class Core {
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
   readonly models: ReadModels;
+  /** Set by the room that admits jobs: there is room for more. */
+  onRoom: () => void = () => {};
   /** Accepted and not started. */
   queuedCount = 0;
   /** Events that a chart refused; counted, never acted upon. */
@@ -91,6 +93,7 @@ export class Core {
         committed: (changes, seq) => this.models.committed(changes, seq, this),
         ended: (change, durable) => this.#ended(change, durable),
         dropped: (job) => this.#dropped(job),
+        roomForCreations: () => this.onRoom(),
         mayBeStored: (job) => this.rows.hide(job.base.ordinal),
         retracted: () => this.rows.showAll(),
         storeFailed: (error) => {

@@ -105,6 +105,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       sessions: this.#sessions,
       start: (job) => this.#runner.start(job),
     });
+    core.onRoom = () => this.#admission.advance();
     this.#queries = new Queries(core, this.#sessions, this.#waiting);
     this.#retention = new RetentionSweep(core);
     this.#retention.start();

@@ -42,6 +42,8 @@ export const LIMITS = {
   historyEntries: 1_000,
   /** Changes per batch of the commit loop: larger ones hold up the event loop (performance 2.4). */
   changesPerBatch: 256,
+  /** Of these, acceptances of new jobs: the rest is for jobs that run already, however many are waiting at the door. */
+  acceptancesPerBatch: 160,
   /** Bodies started per turn of the event loop, so that I/O and cancels get through (performance 2.4). */
   startsPerTurn: 32,
   /** Progress events of one job are coalesced to this distance. */
