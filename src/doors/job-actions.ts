@@ -133,15 +133,17 @@ const getOutput: Action = async (request) => {
   const jobId = fields.requiredText('job_id');
   const tail = fields.number('tail');
   if (tail !== undefined && (!Number.isInteger(tail) || tail < 0)) throw invalidField('tail', 'it must be a number of lines');
-  const { pieces, end } = await offstage.printed(jobId);
-  const wanted = tail === undefined ? pieces : pieces.slice(-1).map((piece) => lastPart(piece, tail));
-  if (fields.flag('parts') === true) {
+  const isWhole = fields.flag('parts') === true;
+  const { pieces, end } = await offstage.printed(jobId, { onlyEnd: tail !== undefined || !isWhole });
+  const wanted = tail === undefined ? pieces : pieces.map((piece) => lastPart(piece, tail));
+  if (isWhole) {
     for (const piece of wanted) await sendParts(request, piece);
     return { job_id: jobId, end };
   }
   const last = wanted.at(-1) ?? { offset: end, text: '' };
   const start = cutPoint(last.text, Math.max(0, last.text.length - PART_CHARACTERS));
-  return { job_id: jobId, output: last.text.slice(start), cut: start > 0 || wanted.length > 1, end };
+  const isCut = start > 0 || (tail === undefined && last.offset > 0);
+  return { job_id: jobId, output: last.text.slice(start), cut: isCut, end };
 };
 
 function lastPart({ offset, text }: OutputPiece, tail: number): OutputPiece {

@@ -5,6 +5,7 @@
  * SUB2  A cursor that this folder has not reached, or that is older than its log, gets one `resync`.
  * SUB3  A reader that does not read costs bounded memory: the engine's reader takes it back to the log, at the price of volatile events.
  * SUB4  One subscription per connection: a new one takes the place of the old one.
+ * SUB5  With `job_id` and `hold`, the job's output waits for this reader, where whoever runs the job allows that.
  */
 import type { Offstage } from '../engine/offstage.ts';
 import type { OffstageEvent } from '../model/events.ts';
@@ -13,6 +14,7 @@ import { isTerminal } from '../model/records.ts';
 import type { Snapshot } from '../model/requests.ts';
 import type { Connection } from './connection.ts';
 import { cutPoint } from './job-actions.ts';
+import { OutputBacklog } from './output-backlog.ts';
 import { pageOf } from './page.ts';
 import type { Action } from './request.ts';
 import { invalidField } from './request-fields.ts';
@@ -29,6 +31,8 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
   }
   const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
   const jobId = fields.text('job_id');
+  const hold = fields.flag('hold') === true;
+  if (hold && jobId === undefined) throw invalidField('hold', 'it needs a job_id');
   const ending = new AbortController();
   subscriptions.get(connection)?.abort();
   subscriptions.set(connection, ending);
@@ -36,6 +40,8 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
   const { signal } = ending;
   // Events are collected from here on, so nothing falls between the snapshot and them.
   const live = offstage.events({ signal });
+  const backlog = hold && jobId !== undefined ? new OutputBacklog(offstage, jobId) : null;
+  signal.addEventListener('abort', () => backlog?.end(), { once: true });
   try {
     const snapshot = await offstage.snapshot();
     const running = new RunningJobs(offstage.jobsModel.get().live.values());
@@ -51,6 +57,7 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
         // The snapshot covers it.
         if (isVolatile(event) ? event.seq < snapshot.seq : event.seq <= snapshot.seq) continue;
         await send(event);
+        if (event.type === 'job.output' && event.jobId === jobId) backlog?.sent(event.offset + event.text.length);
         const notice = running.observe(event);
         if (notice !== null && (jobId === undefined || jobId === notice.job_id)) await connection.send(notice);
       }

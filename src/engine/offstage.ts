@@ -191,8 +191,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   }
 
   /** The same with the places of its pieces: `end` and their offsets count as the `offset` of `job.output` events does. */
-  printed(jobId: string): Promise<PrintedOutput> {
-    return this.#queries.printed(jobId);
+  printed(jobId: string, options?: { readonly onlyEnd?: boolean }): Promise<PrintedOutput> {
+    return this.#queries.printed(jobId, options);
   }
 
   /** Record events after a cursor, then everything that happens. Leaving the loop ends it. */

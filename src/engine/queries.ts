@@ -97,14 +97,12 @@ export class Queries {
     return tail === undefined ? text : lastLines(text, tail);
   }
 
-  /** What is kept of it, with its places. */
-  async printed(jobId: string): Promise<PrintedOutput> {
+  /** What is kept of it, with its places; with `onlyEnd`, just the last 256 KiB or so. */
+  async printed(jobId: string, { onlyEnd = false }: { readonly onlyEnd?: boolean } = {}): Promise<PrintedOutput> {
     const { stored, ordinal } = await this.#storedOutput(checkId('jobId', jobId));
     if (stored === null) return { pieces: [], end: 0 };
-    return {
-      pieces: outputPieces(stored, this.#core.settings.spillDirectory, ordinal),
-      end: stored.cut + stored.text.length,
-    };
+    const directory = onlyEnd ? null : this.#core.settings.spillDirectory;
+    return { pieces: outputPieces(stored, directory, ordinal), end: stored.cut + stored.text.length };
   }
 
   async snapshot(): Promise<Snapshot> {

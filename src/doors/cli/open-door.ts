@@ -12,6 +12,7 @@ import { isOffstageError, offstageError } from '../../model/errors.ts';
 import { readOwner } from '../../persistence/ownership.ts';
 import { connectControl, localClient } from '../control-client.ts';
 import { requestsUnderWay } from '../control-server.ts';
+import { roomFor } from '../output-backlog.ts';
 import type { WireClient } from '../wire-client.ts';
 
 /** An owner may take this long to recover before it serves. */
@@ -28,13 +29,6 @@ export interface Door {
   readonly client: WireClient;
   /** The engine, when this process owns the folder. */
   readonly engine: Offstage | null;
-  readonly pace: Pace;
-}
-
-/** Holds back a command of our own while whoever reads along has no room; of an owner's commands nothing is held back. */
-export interface Pace {
-  /** Null: nothing to wait for. */
-  ask: (jobId: string) => Promise<void> | null;
 }
 
 /**
@@ -57,14 +51,22 @@ export async function openDoor(dataDir: string, pause: (ms: number) => Promise<v
 async function attempt(dataDir: string): Promise<Door | Error> {
   try {
     const client = await connectControl(dataDir);
-    const pace: Pace = { ask: () => null };
-    if (client !== null) return { client, engine: null, pace };
+    if (client !== null) return { client, engine: null };
     // Loading the engine takes longer than all that a client does.
     const { open } = await import('../../open.ts');
     const { commandExecutor } = await import('../../executors/command.ts');
-    const command = commandExecutor({ clock: systemClock, pace: (jobId) => pace.ask(jobId) });
-    const engine = await open({ dataDir, control: true, cancelGraceMs: CANCEL_GRACE_MS, executors: { command } });
-    return { client: localClient(engine as unknown as Offstage), engine: engine as unknown as Offstage, pace };
+    let engine: Offstage | null = null;
+    const command = commandExecutor({
+      clock: systemClock,
+      pace: (jobId) => (engine === null ? null : roomFor(engine, jobId)),
+    });
+    engine = (await open({
+      dataDir,
+      control: true,
+      cancelGraceMs: CANCEL_GRACE_MS,
+      executors: { command },
+    })) as unknown as Offstage;
+    return { client: localClient(engine), engine };
   } catch (error) {
     if (isOffstageError(error, 'control.unavailable')) return error;
     if (isOffstageError(error, 'store.locked')) {

@@ -2,7 +2,6 @@
  * Shows what a job prints, as it prints it.
  *
  * OPR1  Every character once, in order: a jump in the offsets is filled from what the owner has kept, and what nobody has kept is said.
- * OPR2  Whoever prints can be held back, so that little is printed ahead of what is written.
  */
 import type { OutputPiece } from '../../engine/output-log.ts';
 import type { Sink } from './terminal.ts';
@@ -26,40 +25,15 @@ export interface OutputPrinterOptions {
   readonly beforeWrite?: () => Promise<void> | void;
 }
 
-/** Characters that may be on their way. */
-const AHEAD = 1024 * 1024;
-
 export class OutputPrinter {
   readonly #options: OutputPrinterOptions;
   /** Characters of the job's output that were shown, or given up. */
   #shown: number;
   #endsLine = true;
-  #written: number;
-  #printed = 0;
-  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
 
   constructor(options: OutputPrinterOptions, from = 0) {
     this.#options = options;
     this.#shown = from;
-    this.#written = from;
-  }
-
-  /** The job has printed up to here; it comes in its turn. */
-  expect(end: number): void {
-    this.#printed = Math.max(this.#printed, end);
-  }
-
-  /** Null while little is on its way; else resolves when there is room again. */
-  room(): Promise<void> | null {
-    if (this.#printed - this.#written <= AHEAD) return null;
-    if (this.#room === null) {
-      let resolve = (): void => {};
-      const promise = new Promise<void>((settle) => {
-        resolve = settle;
-      });
-      this.#room = { promise, resolve };
-    }
-    return this.#room.promise;
   }
 
   /** The cursor stands at the beginning of a line. */
@@ -75,11 +49,6 @@ export class OutputPrinter {
     const sink = stream === 'stderr' ? this.#options.err : this.#options.out;
     this.#shown = offset + text.length;
     await this.#write(sink, text.slice(start));
-    this.#written = this.#shown;
-    if (this.#room !== null && this.#printed - this.#written <= AHEAD / 2) {
-      this.#room.resolve();
-      this.#room = null;
-    }
   }
 
   /** Shows what is missing up to `end`. */

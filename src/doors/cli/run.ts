@@ -109,23 +109,15 @@ class Run {
       this.#status = event.status;
       if (isTerminal(event.status)) onEnd();
     });
-    door.engine?.onEvent((event) => {
-      if (event.type === 'job.output' && event.jobId === this.#jobId) this.#printer.expect(event.offset + event.text.length);
-    });
-    door.pace.ask = (jobId) => (jobId === this.#jobId ? this.#printer.room() : null);
-    await client.request('subscribe', { job_id: this.#jobId });
+    await client.request('subscribe', { job_id: this.#jobId, hold: true });
     const { status } = await client.request('spawn_job', this.#spawn);
     this.#startedAt = Date.now();
     // It may have come while the job was not known yet.
     if (this.#cli.interrupts.hasCome) this.#cancel();
-    const hadEnded = isTerminal(status as JobStatus);
-    if (!hadEnded) await Promise.race([ended, client.ended]);
+    if (!isTerminal(status as JobStatus)) await Promise.race([ended, client.ended]);
     const job = jobFromWire(await client.request('get_job', { job_id: this.#jobId }));
-    // Of our own commands nothing was missed; an owner does not wait for us, and one that has gone took its last events along.
-    if (hadEnded || door.engine === null) {
-      const { end } = await client.request('get_output', { job_id: this.#jobId });
-      await this.#printer.fillTo(end as number);
-    }
+    const { end } = await client.request('get_output', { job_id: this.#jobId, tail: 0 });
+    await this.#printer.fillTo(end as number);
     return job;
   }
 
