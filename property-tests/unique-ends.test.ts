@@ -43,9 +43,11 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 type SpawnStep = Extract<Step, { type: 'spawn' }>;
 
+const START = Date.UTC(2026, 0, 1);
+
 /** One engine after the other on one store, with bodies that do as they are told. */
 class Lab {
-  readonly clock = virtualClock();
+  readonly clock = virtualClock(START);
   readonly workers: number;
   readonly calls: string[] = [];
   engine!: TestEngine;
@@ -210,6 +212,8 @@ describe('one thing after the other', () => {
         detached: job.detached,
         bodyLive: job.bodyLive,
         sessionId: 'default',
+        startedAt: job.startedAt === null ? null : START + job.startedAt,
+        completedAt: job.endedAt === null ? null : START + job.endedAt,
       });
       const first = ended.get(job.id);
       if (first !== undefined) expect(view).toEqual({ ...first, bodyLive: job.bodyLive });

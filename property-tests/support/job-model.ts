@@ -22,6 +22,9 @@ export interface ModelJob {
   cause: 'timeout' | 'shutdown' | Extract<ReasonCode, `cancel.${string}`> | null;
   dueAt: number;
   graceAt: number;
+  /** Elapsed milliseconds. */
+  startedAt: number | null;
+  endedAt: number | null;
   isCancelAsked: boolean;
   /** A cancel asked for although another cause was first: in memory only, and not a part of the record. */
   isCancelIgnored: boolean;
@@ -77,6 +80,8 @@ export class JobModel {
       cause: null,
       dueAt: NEVER,
       graceAt: NEVER,
+      startedAt: null,
+      endedAt: null,
       isCancelAsked: false,
       isCancelIgnored: false,
       isPruned: false,
@@ -127,10 +132,11 @@ export class JobModel {
   /** `close()`, with all the time it takes. */
   shutDown(): void {
     for (const job of this.jobs.filter(({ state }) => state !== 'done')) {
-      const isEnding = job.state === 'ending';
-      if (isEnding && job.isStubborn) this.#finish(job, ...this.#forced(job), true);
-      else if (job.state !== 'queued' && job.isStubborn) this.#finish(job, 'errored', 'abandoned.shutdown', true);
-      else this.#finish(job, 'errored', 'abandoned.shutdown', false);
+      const isForced = job.state !== 'queued' && job.isStubborn;
+      const [status, reason] = job.state === 'ending' ? this.#forced(job) : (['errored', 'abandoned.shutdown'] as const);
+      this.#finish(job, status, reason, isForced);
+      // The earlier of the two graces counts.
+      if (isForced) job.endedAt = Math.min(job.graceAt, this.now + SHUTDOWN_GRACE_MS);
     }
     this.#startAnew();
   }
@@ -159,6 +165,7 @@ export class JobModel {
       job.state = 'running';
       job.status = 'running';
       job.bodyLive = true;
+      job.startedAt = this.now;
       job.dueAt = job.timeoutMs === null ? NEVER : this.now + job.timeoutMs;
       this.calls.push(job.id);
     }
@@ -229,6 +236,7 @@ export class JobModel {
     job.status = status;
     job.reason = reason;
     job.detached = isForced;
+    job.endedAt = this.now;
     if (!isForced) job.bodyLive = false;
   }
 }
