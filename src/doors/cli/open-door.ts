@@ -15,10 +15,14 @@ import { requestsUnderWay } from '../control-server.ts';
 import { roomFor } from '../output-backlog.ts';
 import type { WireClient } from '../wire-client.ts';
 
-/** An owner may take this long to recover before it serves. */
-const STARTING_PATIENCE_MS = 20_000;
-/** A process without a socket may be one that only looks at the folder, such as `doctor`. */
-const UNAVAILABLE_PATIENCE_MS = 1_000;
+/** How long one and the same obstacle is waited for. An owner may have to recover before it serves. */
+const PATIENCE_MS = {
+  serving: 20_000,
+  /** Locked, and nobody says by whom: an owner in its first or last moments. */
+  unknown: 5_000,
+  /** Without a socket it will not serve, unless it only looks at the folder, such as `doctor`. */
+  silent: 1_000,
+} as const;
 /** Others may read answers slowly; a reader that has stopped does not keep the owner. */
 const ANSWERING_PATIENCE_MS = 2_000;
 const PAUSE_MS = 50;
@@ -36,13 +40,17 @@ export interface Door {
  * @throws OffstageError `control.unavailable`, and all that `open` throws
  */
 export async function openDoor(dataDir: string, pause: (ms: number) => Promise<void>): Promise<Door> {
-  const begunAt = performance.now();
+  let obstacle = '';
+  let since = 0;
   for (;;) {
     const failure = await attempt(dataDir);
     if (!(failure instanceof Error)) return failure;
-    const elapsedMs = performance.now() - begunAt;
-    const patienceMs = (await readOwner(dataDir))?.control == null ? UNAVAILABLE_PATIENCE_MS : STARTING_PATIENCE_MS;
-    if (elapsedMs > patienceMs) throw failure;
+    const owner = await readOwner(dataDir);
+    const kind = owner === null ? 'unknown' : owner.control === null ? 'silent' : 'serving';
+    const now = performance.now();
+    if (obstacle !== `${kind} ${owner?.pid}`) since = now;
+    obstacle = `${kind} ${owner?.pid}`;
+    if (now - since > PATIENCE_MS[kind]) throw failure;
     await pause(PAUSE_MS);
   }
 }
