@@ -6,6 +6,7 @@
  * TIM3  A callback that throws harms no other timer.
  */
 import type { Clock, StopTimer } from '../model/clock.ts';
+import { MinHeap } from '../model/min-heap.ts';
 
 interface Entry {
   readonly dueAt: number;
@@ -18,8 +19,8 @@ const isBefore = (a: Entry, b: Entry): boolean => a.dueAt < b.dueAt || (a.dueAt 
 export class TimerService {
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
-  // A binary heap; stopped entries stay until they surface, or until they are the majority.
-  #heap: Entry[] = [];
+  // Stopped entries stay until they surface, or until they are the majority.
+  readonly #heap = new MinHeap<Entry>(isBefore);
   #stopped = 0;
   #order = 0;
   #armedFor = Number.POSITIVE_INFINITY;
@@ -32,38 +33,37 @@ export class TimerService {
 
   /** Live timers. */
   get size(): number {
-    return this.#heap.length - this.#stopped;
+    return this.#heap.size - this.#stopped;
   }
 
   /** Calls back once, `delayMs` from now; Infinity never fires. */
   after(delayMs: number, callback: () => void): StopTimer {
     if (delayMs === Number.POSITIVE_INFINITY) return () => {};
     const entry: Entry = { dueAt: this.#clock.monotonic() + Math.max(0, delayMs), order: this.#order++, callback };
-    this.#push(entry);
+    this.#heap.push(entry);
     this.#arm();
     return () => {
       if (entry.callback === null) return;
       entry.callback = null;
       this.#stopped += 1;
-      if (this.#stopped > 64 && this.#stopped > this.#heap.length / 2) this.#compact();
+      if (this.#stopped > 64 && this.#stopped > this.#heap.size / 2) this.#compact();
       this.#arm();
     };
   }
 
   /** Drops every timer unfired. */
   clear(): void {
-    for (const entry of this.#heap) entry.callback = null;
-    this.#heap = [];
+    for (const entry of this.#heap.clear()) entry.callback = null;
     this.#stopped = 0;
     this.#arm();
   }
 
   #arm(): void {
-    while (this.#heap.length > 0 && this.#heap[0]?.callback === null) {
-      this.#pop();
+    while (this.#heap.peek()?.callback === null) {
+      this.#heap.pop();
       this.#stopped -= 1;
     }
-    const next = this.#heap[0];
+    const next = this.#heap.peek();
     const dueAt = next?.dueAt ?? Number.POSITIVE_INFINITY;
     if (dueAt === this.#armedFor) return;
     this.#disarm?.();
@@ -77,8 +77,11 @@ export class TimerService {
     this.#armedFor = Number.POSITIVE_INFINITY;
     this.#disarm = null;
     const now = this.#clock.monotonic();
-    for (let next = this.#heap[0]; next !== undefined && (next.callback === null || next.dueAt <= now); next = this.#heap[0]) {
-      this.#pop();
+    // What a callback sets for "at once" waits for the next round: it must not keep this one from ending.
+    const until = this.#order;
+    const isDue = (entry: Entry): boolean => entry.callback === null || (entry.dueAt <= now && entry.order < until);
+    for (let next = this.#heap.peek(); next !== undefined && isDue(next); next = this.#heap.peek()) {
+      this.#heap.pop();
       const callback = next.callback;
       if (callback === null) {
         this.#stopped -= 1;
@@ -95,41 +98,7 @@ export class TimerService {
   }
 
   #compact(): void {
-    const live = this.#heap.filter((entry) => entry.callback !== null);
-    this.#heap = [];
+    this.#heap.keep((entry) => entry.callback !== null);
     this.#stopped = 0;
-    for (const entry of live) this.#push(entry);
-  }
-
-  #push(entry: Entry): void {
-    const heap = this.#heap;
-    let index = heap.length;
-    heap.push(entry);
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      const above = heap[parent] as Entry;
-      if (!isBefore(entry, above)) break;
-      heap[index] = above;
-      heap[parent] = entry;
-      index = parent;
-    }
-  }
-
-  #pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      const right = heap[child + 1];
-      if (right !== undefined && isBefore(right, heap[child] as Entry)) child += 1;
-      const smaller = heap[child] as Entry;
-      if (!isBefore(smaller, last)) break;
-      heap[index] = smaller;
-      index = child;
-    }
-    heap[index] = last;
   }
 }

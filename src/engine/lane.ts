@@ -5,6 +5,8 @@
  * LAN2  Adding, removing and taking cost O(1) without a session limit, O(log n) with one.
  */
 
+import { MinHeap } from '../model/min-heap.ts';
+
 export interface LaneItem {
   readonly order: number;
   readonly sessionId: string;
@@ -50,7 +52,7 @@ export class Lane {
   readonly #single = new Line();
   readonly #lines = new Map<string, Line>();
   /** Heads of sessions that may have room, oldest first; outdated ones are skipped when they surface. */
-  #heads: Candidate[] = [];
+  readonly #heads = new MinHeap<Candidate>((a, b) => a.order < b.order);
   #size = 0;
 
   constructor(hasRoom: ((sessionId: string) => boolean) | null) {
@@ -101,45 +103,16 @@ export class Lane {
   /** The oldest job that may start, still in the lane; null when there is none. */
   peek(): LaneItem | null {
     if (this.#hasRoom === null) return this.#single.head;
-    for (let candidate = this.#heads[0]; candidate !== undefined; candidate = this.#heads[0]) {
+    for (let candidate = this.#heads.peek(); candidate !== undefined; candidate = this.#heads.peek()) {
       const head = this.#lines.get(candidate.sessionId)?.head;
       if (head !== undefined && head !== null && head.order === candidate.order && this.#hasRoom(candidate.sessionId))
         return head;
-      this.#dropFirst();
+      this.#heads.pop();
     }
     return null;
   }
 
   #offer(item: LaneItem): void {
-    const heads = this.#heads;
-    let index = heads.length;
-    const candidate: Candidate = { order: item.order, sessionId: item.sessionId };
-    heads.push(candidate);
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      const above = heads[parent] as Candidate;
-      if (above.order <= candidate.order) break;
-      heads[index] = above;
-      heads[parent] = candidate;
-      index = parent;
-    }
-  }
-
-  #dropFirst(): void {
-    const heads = this.#heads;
-    const last = heads.pop();
-    if (last === undefined || heads.length === 0) return;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heads.length) break;
-      const right = heads[child + 1];
-      if (right !== undefined && right.order < (heads[child] as Candidate).order) child += 1;
-      const smaller = heads[child] as Candidate;
-      if (smaller.order >= last.order) break;
-      heads[index] = smaller;
-      index = child;
-    }
-    heads[index] = last;
+    this.#heads.push({ order: item.order, sessionId: item.sessionId });
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Where everything lies. One place for all keys, so that ranges can be seen not to overlap.
  *
- * KEY1  Live and finished jobs lie apart: open reads what lives, lists read what is finished, neither pays for the other.
- * KEY2  Ids stand in keys only encoded; no id reaches into another range.
- * KEY3  Every range that is read in reverse has a permanent key at its upper bound: without it, LevelDB walks through deleted neighbours.
+ * LAY1  Live and finished jobs lie apart: open reads what lives, lists read what is finished, neither pays for the other.
+ * LAY2  Ids stand in keys only encoded; no id reaches into another range.
+ * LAY3  Every range that is read in reverse has a permanent key at its upper bound: without it, LevelDB walks through deleted neighbours.
  */
 import { encodeId, encodeOrdinal } from './key-encoding.ts';
 
@@ -48,7 +48,7 @@ export const RANGES = {
   sessionJobs: (sessionId: string) => ({ gte: `s/${encodeId(sessionId)}/`, lt: `s/${encodeId(sessionId)}/${END}` }),
 } as const;
 
-/** Written once, never deleted (KEY3). */
+/** Written once, never deleted (LAY3). */
 export const SENTINELS: readonly string[] = [`l/${END}`, `f/${END}`, `e/${END}`, `t/${END}`, `s/${END}`];
 
 export const EXPIRED = '-';

@@ -62,6 +62,20 @@ describe('the timer service', () => {
     expect(errors).toHaveLength(1);
   });
 
+  it('a callback that asks to be called at once, again and again, does not hold up the others', async () => {
+    const { clock, timers } = service();
+    const fired: string[] = [];
+    const again = (): void => {
+      fired.push('again');
+      if (fired.length < 50) timers.after(0, again);
+    };
+    timers.after(10, again);
+    timers.after(10, () => fired.push('other'));
+    await clock.advance(10);
+    expect(fired.slice(0, 2)).toEqual(['again', 'other']);
+    expect(fired).toHaveLength(50);
+  });
+
   it('keeps one timer of the clock, whatever it is asked for, and none when nothing is due', () => {
     const { clock, timers } = service();
     const stops = Array.from({ length: 1_000 }, (_, index) => timers.after(1_000 + index, () => {}));
