@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEntry, JobView, SessionRow, TaskRow } from '../../src/model/records.ts';
-import { host, json, listed, newFolder, offstage, onlyJob, script, start } from './offstage.ts';
+import { BIN, host, json, listed, newFolder, offstage, onlyJob, script, start } from './offstage.ts';
 
 const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
@@ -90,6 +90,17 @@ describe('unknown ids and wrong usage exit 2', () => {
     const end = await offstage(['run', '--data-dir', data, '--', 'true'], { env: { OFFSTAGE_WORKERS: 'many' } });
     expect(end).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('OFFSTAGE_WORKERS') });
   });
+});
+
+it('a copy that was not built says so', async () => {
+  const folder = await newFolder();
+  const { stderr } = await script(
+    `mkdir bin && cp ${BIN} bin && echo '{"type":"module"}' > package.json && node bin/offstage.js; echo $? >&2`,
+    {
+      cwd: folder,
+    },
+  );
+  expect(stderr).toBe('offstage: this copy was not built yet. Run "npm run build" in its folder first.\n1\n');
 });
 
 describe('for people', () => {

@@ -29,6 +29,7 @@ export interface CommonOptions {
 
 const RETRIES = 50;
 const RETRY_PAUSE_MS = 100;
+const QUIET_WAIT_MS = 500;
 /** After the second Ctrl-C: how long killed processes are looked for, and what the engine gets to note their end. */
 const KILL_DEADLINE_MS = 2_000;
 const LAST_WORDS_MS = 300;
@@ -120,10 +121,14 @@ export class Cli {
     const { client, engine } = door;
     client.close();
     if (engine !== null) {
-      const count = unfinished(engine);
-      if (count > 0) await this.#sayWhoIsWaitedFor(count);
       if (this.#finished.signal.aborted && !this.interrupts.hasCome) this.interrupts.ask(() => void cancelAll(door));
-      await whenIdle(engine);
+      const idle = whenIdle(engine);
+      // Short waits are not worth a word.
+      const patience = new AbortController();
+      await Promise.race([idle, setTimeout(QUIET_WAIT_MS, undefined, { signal: patience.signal })]);
+      patience.abort();
+      if (unfinished(engine) > 0) await this.#sayWhoIsWaitedFor(unfinished(engine));
+      await idle;
       await engine.close();
     }
     this.#door = null;
