@@ -7,20 +7,18 @@
  * COM4  Reveal order: read models, events, waiters and acknowledgements, effects.
  * COM5  After a failed attempt, new jobs of the batch are refused and leave nothing; everything else acts on what was decided,
  *       marked `durable: false`, is shown to nobody else until it is stored, and is tried again.
- * COM6  A change is written only on top of the very revision it was decided on.
  */
 import type { TimerService } from '../actors/timer-service.ts';
 import type { Clock } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import { isOffstageError, offstageError } from '../model/errors.ts';
-import type { OffstageEvent, UnnumberedEvent } from '../model/events.ts';
+import type { OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
-import { segmentOperation } from '../persistence/event-log.ts';
 import { isFinished } from '../persistence/job-codec.ts';
-import { acceptOperations, retractOperations, stateOperations } from '../persistence/job-rows.ts';
+import { retractOperations } from '../persistence/job-rows.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
-import { jobEvent } from './job-event.ts';
+import { type Batch, buildBatch } from './batch.ts';
 import type { LiveJob } from './live-job.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
 
@@ -52,15 +50,6 @@ export interface CommitLoopHost {
 
 interface Pending extends Transaction {
   hasActed?: boolean;
-}
-
-interface Batch {
-  readonly transactions: readonly Pending[];
-  readonly operations: StoreOperation[];
-  readonly events: UnnumberedEvent[];
-  readonly jobs: ReadonlyMap<LiveJob, number>;
-  readonly revisions: readonly number[];
-  readonly sync: boolean;
 }
 
 const FIRST_RETRY_MS = 50;
@@ -186,7 +175,7 @@ export class CommitLoop {
     const stopWatching = this.#host.timers.after(STALL_MS, () => this.#stall(batch));
     let failure: { readonly error: unknown } | null = null;
     try {
-      const writing = this.#host.store.batch(batch.operations, { sync: batch.sync });
+      const writing = this.#host.store.batch(batch.operations, { sync: batch.mustSync && this.#host.isSynced });
       // While the disk works, the next jobs are accepted.
       this.#guard(() => this.#host.roomForCreations());
       await writing;
@@ -203,7 +192,7 @@ export class CommitLoop {
   }
 
   /** The store hangs: cancels, aborts and waiters go on without it. Whether the batch is stored shows when the store answers. */
-  #stall(batch: Batch): void {
+  #stall(batch: Batch<Pending>): void {
     this.#isStalled = true;
     this.#reportFailure(offstageError('store.failed', { message: `it has not answered for ${STALL_MS} ms` }));
     this.#actOn(batch.transactions.filter(({ isCreation }) => isCreation !== true));
@@ -219,8 +208,8 @@ export class CommitLoop {
     for (const resolve of idle) resolve();
   }
 
-  #build(): Batch {
-    const { hooks } = this.#host;
+  /** The batch of what is due, with what the loop itself adds: retractions, the numbers given, the watermark. */
+  #build(): Batch<Pending> {
     let count = 0;
     let taken = 0;
     while (taken < this.#pending.length && (taken === 0 || count < LIMITS.changesPerBatch)) {
@@ -229,50 +218,18 @@ export class CommitLoop {
     }
     const transactions = this.#pending.splice(0, taken);
     for (const { isCreation } of transactions) if (isCreation === true) this.#pendingCreations -= 1;
-    const operations: StoreOperation[] = this.#retractions.slice();
-    const events: UnnumberedEvent[] = [];
-    const revisions: number[] = [];
-    const jobs = new Map<LiveJob, number>();
-    const last = new Map<LiveJob, Change>();
-    let mustSync = false;
-    for (const transaction of transactions) {
-      if (transaction.mustSync === true) mustSync = true;
-      for (const change of transaction.changes) {
-        const { job } = change;
-        if (job.isDropped) {
-          revisions.push(0);
-          continue;
-        }
-        if (change.before !== (last.get(job)?.after ?? job.committed)) {
-          this.#host.effectFailed(
-            new Error(`a change of job ${job.base.jobId} was decided on a state that is not the stored one`),
-          );
-          revisions.push(0);
-          continue;
-        }
-        // A note about an ended job changes no field of its record, so its revision stays.
-        const isNote = change.announce.length === 0 && change.before !== null && isFinished(change.before.state);
-        const revision = (jobs.get(job) ?? job.revision) + (isNote ? 0 : 1);
-        jobs.set(job, revision);
-        revisions.push(revision);
-        last.set(job, change);
-        if (change.before === null) for (const operation of acceptOperations(job.base)) operations.push(operation);
-        for (const type of change.announce) events.push(jobEvent(type, job.base, change.after, revision));
-        for (const hook of hooks) for (const operation of hook(change.before, change)) operations.push(operation);
-      }
-      if (transaction.rows !== undefined) for (const operation of transaction.rows) operations.push(operation);
-      if (transaction.events !== undefined) for (const event of transaction.events) events.push(event);
-    }
-    for (const [job, change] of last) {
-      for (const operation of stateOperations(job.base, change.after, jobs.get(job) ?? 0)) operations.push(operation);
-    }
-    if (events.length > 0) operations.push(segmentOperation(this.#seq + 1, events));
-    operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([this.#seq + events.length, this.#ordinal]) });
+    const batch = buildBatch(transactions, {
+      hooks: this.#host.hooks,
+      firstSeq: this.#seq + 1,
+      onUnsound: (error) => this.#host.effectFailed(error),
+    });
+    const operations = [...this.#retractions, ...batch.operations];
+    operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([this.#seq + batch.events.length, this.#ordinal]) });
     if (this.#batches++ % LOW_WATER_EVERY === 0) operations.push({ type: 'put', key: KEYS.low, value: String(this.#lowWater()) });
-    return { transactions, operations, events, jobs, revisions, sync: this.#host.isSynced && (events.length > 0 || mustSync) };
+    return { ...batch, operations };
   }
 
-  #reveal(batch: Batch): void {
+  #reveal(batch: Batch<Pending>): void {
     const host = this.#host;
     const firstSeq = this.#seq + 1;
     this.#seq += batch.events.length;
@@ -283,18 +240,14 @@ export class CommitLoop {
       this.#retryMs = 0;
       host.storeRecovered();
     }
-    const changes: Change[] = [];
-    let index = 0;
-    for (const transaction of batch.transactions) {
-      for (const change of transaction.changes) {
-        const revision = batch.revisions[index++] as number;
-        if (change.job.isDropped) continue;
-        change.job.committed = change.after;
-        change.job.revision = revision;
-        changes.push(change);
-      }
+    for (const { change, revision } of batch.steps) {
+      change.job.committed = change.after;
+      change.job.revision = revision;
     }
-    host.committed(changes, this.#seq);
+    host.committed(
+      batch.steps.map(({ change }) => change),
+      this.#seq,
+    );
     if (host.hasObservers()) {
       // Numbered in place: a batch's events belong to nobody else, and a copy of each would cost a tenth of the reveal.
       const numbering = { seq: firstSeq, epoch: host.epoch };
@@ -314,7 +267,7 @@ export class CommitLoop {
       if (transaction.hasActed !== true) this.#guard(() => transaction.effects?.(true));
   }
 
-  #fail(batch: Batch, cause: unknown): void {
+  #fail(batch: Batch<Pending>, cause: unknown): void {
     const error = isOffstageError(cause)
       ? cause
       : offstageError('store.failed', { message: String((cause as Error)?.message ?? cause) }, { cause });
