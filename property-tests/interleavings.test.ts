@@ -144,7 +144,9 @@ class Scene {
   async #ask(one: Ask): Promise<void> {
     const { offstage } = this.engine;
     const { witness, known } = this;
-    const jobId = known[('which' in one ? one.which : 0) % Math.max(1, known.length)] ?? 'nobody';
+    const index = 'which' in one ? one.which : 0;
+    // Often one of the given ids, which somebody may be spawning at this moment.
+    const jobId = (index < 6 ? `id ${index % 3}` : known[index % Math.max(1, known.length)]) ?? 'nobody';
     const floor = witness.floor(jobId);
     if (one.ask === 'spawn') {
       const parentJobId = one.parent === null ? undefined : known[one.parent % Math.max(1, known.length)];

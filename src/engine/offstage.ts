@@ -158,11 +158,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     if (job === undefined) {
       const admitting = this.#admission.cancelWhenAdmitted(jobId, request);
       if (admitting !== null) return admitting;
-      const stored = await this.#core.rows.find(jobId);
+      let stored = await this.#core.rows.find(jobId);
+      // It may have been accepted while the store was asked; or have ended since, and then its end is stored by now.
+      if (this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
+      if (stored !== null && stored !== 'expired' && !isFinished(stored.snapshot.state))
+        stored = await this.#core.rows.find(jobId);
       if (stored === 'expired') throw offstageError('job.expired', { jobId });
-      // It may have been accepted, or have ended, while the store was asked.
-      const isStale = stored !== null && !isFinished(stored.snapshot.state);
-      if (isStale || this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
       if (stored !== null) return storedView(stored);
       throw offstageError('job.not_found', { jobId });
     }

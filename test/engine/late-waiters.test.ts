@@ -1,44 +1,14 @@
-/** A job that ends while its waiter still looks for others (G14, WAI1). */
+/** Answers of the store that come too late: what has become of the job meanwhile counts (G14, WAI1, spec 4.5). */
 import { expect, it } from 'vitest';
-import { memoryStore } from '../../src/persistence/memory-store.ts';
-import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { heldReads } from '../support/held-reads.ts';
 import { testEngine } from '../support/test-engine.ts';
-
-/** A store whose reads wait while the gate is shut. */
-function slowReads() {
-  const inner = memoryStore();
-  let gate = Promise.resolve();
-  const store: Store = {
-    get: async (key) => {
-      await gate;
-      return inner.get(key);
-    },
-    getMany: async (keys) => {
-      await gate;
-      return inner.getMany(keys);
-    },
-    range: (options) => inner.range(options),
-    batch: (operations, options) => inner.batch(operations, options),
-    close: () => inner.close(),
-  };
-  return {
-    store,
-    hold(): () => void {
-      let open = (): void => {};
-      gate = new Promise((resolve) => {
-        open = resolve;
-      });
-      return open;
-    },
-  };
-}
 
 it.each(['all', 'any'] as const)(
   'G14: waitMany (%s) settles although one job ended while another was read from the store',
   async (mode) => {
     const gate = controlledExecutor();
-    const { store, hold } = slowReads();
+    const { store, hold } = heldReads();
     await using engine = await testEngine({ store, executors: { gate } });
     const { offstage, clock } = engine;
     const [early, late] = await Promise.all([offstage.spawn({ kind: 'gate' }), offstage.spawn({ kind: 'gate' })]);
@@ -52,3 +22,31 @@ it.each(['all', 'any'] as const)(
     expect((await waiting).map((entry) => 'status' in entry && entry.status)).toEqual(['completed', 'completed']);
   },
 );
+
+it('4.5: a cancel that is still looking for its job when the job is accepted cancels it', async () => {
+  const gate = controlledExecutor();
+  const { store, hold } = heldReads();
+  await using engine = await testEngine({ store, executors: { gate } });
+  const { offstage } = engine;
+  const open = hold('next');
+  const cancelling = offstage.cancel('late');
+  const { jobId } = await offstage.spawn({ kind: 'gate', jobId: 'late' });
+  await gate.started(jobId);
+  open();
+  expect(await cancelling).toMatchObject({ status: 'running', cancelRequestedAt: expect.any(Number) });
+  expect(await offstage.wait(jobId)).toMatchObject({ status: 'cancelled', reasonCode: 'cancel.user' });
+});
+
+it('4.5: a cancel that is still looking for its job when the job has come and gone answers the end', async () => {
+  const gate = controlledExecutor();
+  const { store, hold } = heldReads();
+  await using engine = await testEngine({ store, executors: { gate } });
+  const { offstage } = engine;
+  const open = hold('next');
+  const cancelling = offstage.cancel('late');
+  const { jobId } = await offstage.spawn({ kind: 'gate', jobId: 'late' });
+  await gate.release(jobId, 'done');
+  const done = await offstage.wait(jobId);
+  open();
+  expect(await cancelling).toEqual(done);
+});
