@@ -182,7 +182,7 @@ describe('its output', () => {
 
 describe('Ctrl-C', () => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    it(`${signal} cancels, exits 130 after the end, and leaves nothing behind`, async () => {
+    it(`B65: ${signal} cancels, exits 130 after the end, and leaves nothing behind`, async () => {
       const { data } = await dataFolder();
       const sleep = uniqueSleep();
       const running = start(run(data, '--', 'sh', '-c', `echo ready; sleep ${sleep} & sleep ${sleep}; echo never`));
@@ -208,7 +208,7 @@ describe('Ctrl-C', () => {
     await access(bye);
   });
 
-  it('a second one kills the tree at once, before the grace is over', async () => {
+  it('B65: a second one kills the tree at once, before the grace is over', async () => {
     const { data } = await dataFolder();
     const sleep = uniqueSleep();
     const running = start(
