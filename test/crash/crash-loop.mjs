@@ -216,7 +216,8 @@ class Loop {
     const { seq } = await offstage.snapshot();
     if (seq > this.#seq) {
       for await (const event of offstage.events({ after: this.#seq })) {
-        if (event.seq !== this.#seq + 1) this.#problem(`event ${event.seq} (${event.type}) follows ${this.#seq}`);
+        if (event.type === 'resync') this.#problem(`the event log has a gap after ${this.#seq}`);
+        else if (event.seq !== this.#seq + 1) this.#problem(`event ${event.seq} (${event.type}) follows ${this.#seq}`);
         this.#seq = event.seq;
         if (event.type === 'job.status' && TERMINAL.includes(event.status)) {
           if (this.#ends.has(event.jobId)) this.#problem(`${event.jobId} has two ends in the event log`);
