@@ -1,6 +1,8 @@
 /** Answers of the store that come too late: what has become of the job meanwhile counts (G14, WAI1, spec 4.5). */
 import { expect, it } from 'vitest';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { heldReads } from '../support/held-reads.ts';
 import { testEngine } from '../support/test-engine.ts';
 
@@ -49,4 +51,40 @@ it('4.5: a cancel that is still looking for its job when the job has come and go
   const done = await offstage.wait(jobId);
   open();
   expect(await cancelling).toEqual(done);
+});
+
+it('ADM4: a cancel asked for while spawns are being refused is answered too', async () => {
+  const gate = controlledExecutor();
+  const store = controlledStore(memoryStore());
+  await using engine = await testEngine({ store, executors: { gate } });
+  const { offstage } = engine;
+  await offstage.spawn({ kind: 'gate' });
+  store.failNext({ when: 'before' });
+  const [first, second] = [offstage.spawn({ kind: 'gate', jobId: 'first' }), offstage.spawn({ kind: 'gate', jobId: 'second' })];
+  second.catch(() => {});
+  const cancelled = first.then(
+    () => 'accepted',
+    () =>
+      offstage.cancel('second').then(
+        ({ status }) => status,
+        ({ code }: { code: string }) => code,
+      ),
+  );
+  expect(await Promise.race([cancelled, engine.clock.advance(60_000).then(() => 'never answered')])).toBe('job.not_found');
+});
+
+it('ADM4, G7: the cancel of a job that is being accepted says so when the store hangs', async () => {
+  const gate = controlledExecutor();
+  const store = controlledStore(memoryStore());
+  await using engine = await testEngine({ store, executors: { gate } });
+  const { offstage, clock } = engine;
+  await offstage.spawn({ kind: 'gate' });
+  store.hold();
+  const spawned = offstage.spawn({ kind: 'gate', jobId: 'late' });
+  const cancelled = offstage.cancel('late');
+  await clock.advance(60_000);
+  expect(await cancelled).toMatchObject({ status: 'cancelled', durable: false });
+  store.release();
+  expect(await spawned).toMatchObject({ status: 'cancelled' });
+  expect(gate.calls).not.toContain('late');
 });
