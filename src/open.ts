@@ -20,6 +20,7 @@ import { levelStore } from './persistence/level-store.ts';
 import { CONTROL_SOCKET } from './persistence/ownership.ts';
 import type { Store } from './persistence/store.ts';
 
+/** The options of `open`: all of the engine's, and where the data lies. Give a `dataDir` or a `store`. */
 // biome-ignore lint/complexity/noBannedTypes: the empty record is the right default: no kinds but the built-in ones.
 export interface OpenOptions<Kinds extends Executors = {}> extends EngineOptions<Kinds> {
   /** The folder that holds everything; made if missing. Exactly one process owns it. */

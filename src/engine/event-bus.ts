@@ -10,6 +10,7 @@ import type { OffstageEvent } from '../model/events.ts';
 import type { Log } from '../model/requests.ts';
 import { FencedObservable } from './fenced-observable.ts';
 
+/** May throw or reject: it is logged, and harms nobody else. */
 export type EventCallback = (event: OffstageEvent) => unknown;
 
 export class EventBus {

@@ -12,6 +12,7 @@ import type { Core } from './core.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { invalidInput } from './spawn-request.ts';
 
+/** Where to begin, and when to end. */
 export interface EventsOptions {
   /** The `seq` of the last event seen; 0 replays all that is kept; absent: from now on. */
   readonly after?: number;

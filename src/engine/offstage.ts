@@ -56,6 +56,12 @@ export type InputOf<Kind extends AnyExecutor> =
       ? Input
       : unknown;
 
+/**
+ * An open engine; made by `open`, never by hand. Its verbs are safe to call at any time and from any number of callers at once.
+ * @example
+ * const job = await offstage.spawn({ kind: 'command', input: { command: 'npm', args: ['test'] } });
+ * const { status, error } = await offstage.wait(job.jobId, { timeoutMs: 60_000 });
+ */
 export class Offstage<Kinds extends Executors = Executors> implements AsyncDisposable {
   readonly #core: Core;
   readonly #sessions: Sessions;

@@ -10,6 +10,7 @@ import type { JobView } from '../model/records.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import type { Change } from './transaction.ts';
 
+/** Unfinished jobs, as of one commit. */
 export interface JobsModel {
   /** The record event these jobs are as of. */
   readonly seq: number;
@@ -24,6 +25,7 @@ export interface LiveJobRow {
   view(): JobView;
 }
 
+/** The pool's counters, as of one commit. */
 export interface PoolModel {
   readonly workers: number | null;
   readonly running: number;

@@ -17,6 +17,7 @@ const PER_BATCH = 256;
 const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 60 * 60 * 1000;
 
+/** How much was removed. */
 export interface PruneResult {
   readonly jobs: number;
   readonly tombstones: number;

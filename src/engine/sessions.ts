@@ -20,11 +20,13 @@ interface RemovedRow {
   readonly removed: number;
 }
 
+/** Ids that are not given are made up. */
 export interface CreateTaskOptions {
   readonly taskId?: string;
   readonly title?: string;
 }
 
+/** Without a `taskId` the session gets a task of its own. */
 export interface CreateSessionOptions {
   readonly sessionId?: string;
   readonly taskId?: string;

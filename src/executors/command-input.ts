@@ -10,6 +10,13 @@ import { LIMITS } from '../model/limits.ts';
 import { TOKEN_NAME } from './process-table.ts';
 import { formatBytes } from './tail-text.ts';
 
+/**
+ * The input of kind `command` (spec 17).
+ * @example
+ * { command: 'git', args: ['log', '-1'], cwd: '/srv/app' }
+ * @example
+ * { command: 'npm test | tail -20', shell: true, env: { CI: '1' } }
+ */
 export interface CommandInput {
   /** A name looked up on the child's PATH, or a path (relative ones from `cwd`); with `shell`, a script. */
   readonly command: string;

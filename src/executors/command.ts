@@ -39,6 +39,7 @@ import { launchError, type ResolvedCommand, resolveCommand } from './resolve-com
 const LEFTOVER_KILL_MS = 1_000;
 const LEFTOVER_DEADLINE_MS = 5_000;
 
+/** How commands are run: by whose time, and with what of this process's environment. */
 export interface CommandExecutorOptions {
   readonly clock: Clock;
   readonly environment?: {
@@ -72,6 +73,9 @@ interface Running {
  * Errors of a job: command.not_found, command.cwd_missing, command.start_failed, command.failed, command.killed (both with `details`
  * `{exitCode, signal}`, and stdout reported as partial text), executor.unsupported_platform.
  * @throws config.invalid
+ * @example
+ * const command = commandExecutor({ clock, environment: { allow: ['HTTP_PROXY', 'NPM_*'] } });
+ * await open({ dataDir, clock, executors: { command } });
  */
 export function commandExecutor(options: CommandExecutorOptions): Executor<CommandInput, Outcome> {
   const host: Host = {

@@ -42,6 +42,7 @@ const WORKER_FILE = import.meta.url.endsWith('.ts')
   ? new URL('../../dist/executors/thread-worker.js', import.meta.url)
   : new URL('./thread-worker.js', import.meta.url);
 
+/** Which export runs in the thread, and what the thread may use. */
 export interface ThreadExecutorOptions {
   /** Binds the kind to one module: the job's input is then the data. Absent: each job names its module. */
   readonly module?: string | URL;

@@ -7,6 +7,7 @@
 /** Stops a timer; safe to call twice and after it fired. */
 export type StopTimer = () => void;
 
+/** Time, for everything that waits or stamps. `virtualClock()` of offstage/testing is one that moves only when told. */
 export interface Clock {
   /** Wall clock, epoch milliseconds: for timestamps people read. */
   now(): number;

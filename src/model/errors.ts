@@ -22,6 +22,11 @@ type Why = { readonly message: string };
 type Nothing = Readonly<Record<string, never>> | undefined;
 type JobId = { readonly jobId: string };
 
+/**
+ * The table of codes: the sentence of each, and whether the same call may succeed later.
+ * @example
+ * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
+ */
 export const ERRORS = {
   'command.cwd_missing': spec(
     false,
@@ -116,10 +121,15 @@ export const ERRORS = {
   'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
 } as const;
 
+/** `area.reason`; every one has a heading in docs/errors.md. */
 export type ErrorCode = keyof typeof ERRORS;
 export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof ERRORS)[Code]['message']>[0];
 
-/** Every error that Offstage itself raises. `code` is one of the headings of docs/errors.md. */
+/**
+ * Every error that Offstage itself raises. `code` is one of the headings of docs/errors.md.
+ * @example
+ * if (error instanceof OffstageError && error.retryable) await later();
+ */
 export class OffstageError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
@@ -145,7 +155,15 @@ export function offstageError<Code extends ErrorCode>(
   return new OffstageError(code, message, (details ?? {}) as Readonly<Record<string, unknown>>, options);
 }
 
-/** Total: `value` is anything that was thrown, also a Proxy that throws when it is looked at. */
+/**
+ * Whether it is an error of Offstage, and of this code where one is given. Total: `value` is anything that was thrown, also a Proxy that
+ * throws when it is looked at.
+ * @example
+ * const job = await offstage.get(id).catch((error) => {
+ *   if (isOffstageError(error, 'job.not_found')) return null;
+ *   throw error;
+ * });
+ */
 export function isOffstageError(value: unknown, code?: ErrorCode): value is OffstageError {
   try {
     return value instanceof OffstageError && (code === undefined || value.code === code);

@@ -16,6 +16,7 @@ interface EventHead {
   readonly at: number;
 }
 
+/** What a job's event tells of it; input, description and results are read with `get`. */
 export interface JobEventBody {
   readonly jobId: string;
   readonly sessionId: string;
@@ -30,8 +31,10 @@ export interface JobEventBody {
   readonly revision: number;
 }
 
+/** A job was accepted, or has got another status. */
 export type JobRecordEvent = EventHead & JobEventBody & { readonly type: 'job.created' | 'job.status' };
 
+/** A session was made, or has got another state. */
 export type SessionRecordEvent = EventHead & {
   readonly type: 'session.state_changed';
   readonly sessionId: string;
@@ -40,6 +43,7 @@ export type SessionRecordEvent = EventHead & {
   readonly newState: SessionState;
 };
 
+/** A task was made or has changed. */
 export type TaskRecordEvent = EventHead & {
   readonly type: 'task.created' | 'task.updated' | 'task.removed';
   readonly taskId: string;
@@ -50,6 +54,7 @@ export type TaskRecordEvent = EventHead & {
 /** Stored, numbered, replayed. */
 export type RecordEvent = JobRecordEvent | SessionRecordEvent | TaskRecordEvent;
 
+/** Live only: never stored, never replayed. Carries the `seq` it follows. */
 export type VolatileEvent =
   | (EventHead & {
       readonly type: 'job.progress';
@@ -71,6 +76,7 @@ export type VolatileEvent =
 /** Older events than the cursor asked for are gone: read the state anew, then go on from `seq`. */
 export type ResyncEvent = EventHead & { readonly type: 'resync' };
 
+/** Everything that `events`, `events$` and `onEvent` give. */
 export type OffstageEvent = RecordEvent | VolatileEvent | ResyncEvent;
 
 /** A record event before the commit loop numbers it. */

@@ -12,8 +12,10 @@ import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '
 /** What a session shows while such a job runs (liveness 5, W5). */
 export type WorkloadKind = 'subagent' | 'shell' | 'monitor';
 
+/** Where a command printed it. */
 export type OutputStream = 'stdout' | 'stderr';
 
+/** What an executor can do; the defaults are those of a plain async function. */
 export interface ExecutorCapabilities {
   /** Reacts to `signal`. */
   readonly abortable: boolean;
@@ -43,6 +45,16 @@ export interface ExecutionHandle {
   survivors(text: string): void;
 }
 
+/**
+ * What a body is handed beside its job. Dead once the body has settled or the job has ended: then every verb rejects `job.context_closed`.
+ * @example
+ * async research(job, ctx) {
+ *   ctx.progress({ step: 'reading' });
+ *   const page = await fetch(job.input.url, { signal: ctx.signal });
+ *   const check = await ctx.run({ kind: 'command', input: { command: 'npm', args: ['test'] } });
+ *   return `${check.status}: ${await page.text()}`;
+ * }
+ */
 export interface JobContext {
   readonly jobId: string;
   readonly sessionId: string;
@@ -67,6 +79,14 @@ export interface JobContext {
   partial(text: string): void;
 }
 
+/**
+ * The port that runs jobs of one kind; an async function is short for `{ run }`.
+ * @example
+ * const executor: Executor<{ url: string }, string> = {
+ *   run: async (job, ctx) => (await fetch(job.input.url, { signal: ctx.signal })).text(),
+ *   capabilities: { abortable: true },
+ * };
+ */
 export interface Executor<Input = unknown, Result = unknown> {
   run(job: JobOf<Input>, context: JobContext): Promise<Result> | Result;
   /** Called after `signal` fired; may end the body by force. Errors are logged. */
@@ -85,12 +105,15 @@ export interface Executor<Input = unknown, Result = unknown> {
   close?(): Promise<void> | void;
 }
 
+/** An executor that is only a body. */
 export type ExecutorFunction<Input = unknown, Result = unknown> = (
   job: JobOf<Input>,
   context: JobContext,
 ) => Promise<Result> | Result;
+/** An executor of any input and result. */
 // biome-ignore lint/suspicious/noExplicitAny: a registry holds executors of every input; `unknown` would refuse them all (parameters are contravariant).
 export type AnyExecutor = Executor<any, any> | ExecutorFunction<any, any>;
+/** Executors by the kind they run. */
 export type Executors = Readonly<Record<string, AnyExecutor>>;
 
 const OUTCOME = Symbol('offstage.outcome');

@@ -6,6 +6,7 @@
  * JSON3  `canonicalJson` gives equal text for equal values, whatever the order of their keys.
  */
 
+/** What JSON holds exactly. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** Why a value is not JSON, with the path to the offending part. */

@@ -6,6 +6,11 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/**
+ * Every limit by name.
+ * @example
+ * if (Buffer.byteLength(JSON.stringify(input)) > LIMITS.inputBytes) throw new Error('put it into a file');
+ */
 export const LIMITS = {
   /** An id is part of keys and of messages; longer ones are no names any more. */
   idBytes: 512,

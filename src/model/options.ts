@@ -8,6 +8,7 @@ import type { Durability, Log, Retention } from './requests.ts';
 /** An XState inspection observer; fenced, so it may throw. */
 export type Inspect = (event: { readonly type: string }) => void;
 
+/** The options of `open` that do not say where the data lies. */
 export interface EngineOptions<Kinds extends Executors = Executors> {
   /** Bodies at work at once; 1 to 1,024, or null for no limit. Default 4, or `OFFSTAGE_WORKERS`. Fixed for the life of the engine. */
   readonly workers?: number | null;

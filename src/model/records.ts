@@ -8,11 +8,24 @@
 import type { ErrorCode } from './errors.ts';
 import type { JsonValue } from './json.ts';
 
+/** Where a job stands on its chart (spec 2). */
 export type JobStatus = 'pending' | 'queued' | 'running' | 'completed' | 'cancelled' | 'errored';
+/** The ends. Nothing leads out of them. */
 export type TerminalStatus = 'completed' | 'cancelled' | 'errored';
+/** Whether an agent's job starts with its session's conversation or with none. */
 export type ContextMode = 'inherit' | 'clean';
 
+/**
+ * All of them, in the order of a job's life.
+ * @example
+ * const isStatus = (text: string) => JOB_STATUSES.some((status) => status === text);
+ */
 export const JOB_STATUSES: readonly JobStatus[] = ['pending', 'queued', 'running', 'completed', 'cancelled', 'errored'];
+/**
+ * Whether a job of this status has ended.
+ * @example
+ * if (isTerminal(job.status)) show(job.resultText ?? job.error?.message);
+ */
 export const isTerminal = (status: JobStatus): status is TerminalStatus =>
   status === 'completed' || status === 'cancelled' || status === 'errored';
 
@@ -34,6 +47,7 @@ export type ReasonCode =
 /** What asked for a cancel; the `reasonCode` of a cancel that was not forced. */
 export type CancelCode = 'cancel.user' | 'cancel.parent' | 'cancel.caller_gone' | 'cancel.stop';
 
+/** Why a job did not complete: a code to branch on, a sentence to show. */
 export interface JobError {
   readonly code: ErrorCode | (string & {});
   readonly message: string;
@@ -95,6 +109,7 @@ export interface JobView extends JobRecord {
   readonly durable?: false;
 }
 
+/** What a line of history tells. */
 export type HistoryType =
   | 'transition'
   | 'cancel_requested'
@@ -125,6 +140,7 @@ export interface TaskRow {
   readonly revision: number;
 }
 
+/** The coarse, durable state of a session (liveness 1). */
 export type SessionState =
   | 'created'
   | 'starting'

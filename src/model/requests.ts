@@ -3,6 +3,7 @@
  */
 import type { ContextMode, JobStatus, JobView, SessionRow, TaskRow } from './records.ts';
 
+/** What to run, and for whom. Only `kind` is required. */
 export interface SpawnOptions<Kind extends string = string, Input = unknown> {
   readonly kind: Kind;
   /** JSON up to 1 MiB; default null. */
@@ -29,24 +30,29 @@ export interface SpawnOptions<Kind extends string = string, Input = unknown> {
   readonly idleTimeoutMs?: number | null;
 }
 
+/** How long a wait goes on. */
 export interface WaitOptions {
   /** Milliseconds; 0 peeks, null or Infinity waits without limit. Default 30,000 for hosts, none inside a body. */
   readonly timeoutMs?: number | null;
   readonly signal?: AbortSignal;
 }
 
+/** How long, and for which of them. */
 export interface WaitManyOptions extends WaitOptions {
   /** `all` (default) settles with the last end, `any` with the first. */
   readonly mode?: 'all' | 'any';
 }
 
+/** The entry of an id that names no job, or one that was pruned. */
 export interface MissingEntry {
   readonly jobId: string;
   readonly error: { readonly code: 'job.not_found' | 'job.expired' };
 }
 
+/** Tell them apart by `'status' in entry`. */
 export type WaitManyEntry = JobView | MissingEntry;
 
+/** Which jobs a list shows: those that match all that is given. */
 export interface ListQuery {
   readonly sessionId?: string;
   readonly callerSessionId?: string;
@@ -61,10 +67,12 @@ export interface ListQuery {
   readonly before?: string;
 }
 
+/** Why; kept in the record. */
 export interface CancelOptions {
   readonly reason?: string;
 }
 
+/** Which jobs to cancel: exactly one of the names, narrowed by `status`. */
 export interface CancelManySelector {
   readonly ids?: readonly string[];
   readonly sessionId?: string;
@@ -75,6 +83,7 @@ export interface CancelManySelector {
   readonly status?: JobStatus | readonly JobStatus[];
 }
 
+/** What became of each job that was named, by id. */
 export interface CancelManyResult {
   readonly cancelled: readonly string[];
   readonly cancelling: readonly string[];
@@ -82,6 +91,7 @@ export interface CancelManyResult {
   readonly notFound: readonly string[];
 }
 
+/** One step of a plan. */
 export interface PlanSpec {
   /** Becomes the job's `subject`. */
   readonly description: string;
@@ -93,6 +103,7 @@ export interface PlanSpec {
   readonly input?: unknown;
 }
 
+/** For whom a plan runs. */
 export interface PlanOptions {
   readonly sessionId?: string;
   readonly parentJobId?: string;
@@ -100,6 +111,7 @@ export interface PlanOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The pool's counters. */
 export interface PoolHealth {
   readonly workers: number | null;
   readonly running: number;
@@ -108,6 +120,7 @@ export interface PoolHealth {
   readonly detached: number;
 }
 
+/** How the store does. */
 export interface StoreHealth {
   readonly durability: Durability;
   /** Changes decided and not yet stored. */
@@ -116,12 +129,14 @@ export interface StoreHealth {
   readonly lastError: string | null;
 }
 
+/** How the engine does. */
 export interface Health {
   readonly status: 'ok' | 'degraded' | 'starved' | 'closing';
   readonly pool: PoolHealth;
   readonly store: StoreHealth;
 }
 
+/** What an acknowledgement survives: power loss, or the death of the process. */
 export type Durability = 'full' | 'process';
 
 /** The state of everything at one instant, to show before following events. */
@@ -135,12 +150,14 @@ export interface Snapshot {
   readonly counts: Readonly<Record<'pending' | 'queued' | 'running', number>>;
 }
 
+/** Which sessions or tasks a list shows. */
 export interface RowQuery {
   readonly limit?: number;
   /** An id: only rows created before it. */
   readonly before?: string;
 }
 
+/** How long, and how many, finished jobs are kept. */
 export interface Retention {
   /** Finished jobs older than this are pruned; null keeps them for ever. */
   readonly maxAgeMs?: number | null;
@@ -148,5 +165,7 @@ export interface Retention {
   readonly maxJobs?: number | null;
 }
 
+/** How much a log entry matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+/** Gets what the engine has to say; may throw. */
 export type Log = (level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) => void;

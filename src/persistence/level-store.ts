@@ -23,6 +23,7 @@ const CHUNK = 1_000;
 const CHUNK_BYTES = 256 * 1024;
 const MIB = 1024 * 1024;
 
+/** What the lock of the folder says of its owner. */
 export interface LevelStoreOptions {
   /** Path of the socket on which the owner serves its verbs, for the file `owner.json`; null when it serves none (default). */
   readonly control?: string | null;

@@ -8,10 +8,12 @@
  * STO4  `close` waits for what has begun; afterwards every verb rejects `store.closed`.
  */
 
+/** One write of a batch. */
 export type StoreOperation =
   | { readonly type: 'put'; readonly key: string; readonly value: string }
   | { readonly type: 'del'; readonly key: string };
 
+/** Which part of the keys is read, from which end. */
 export interface RangeOptions {
   readonly gt?: string;
   readonly gte?: string;
@@ -22,6 +24,7 @@ export interface RangeOptions {
   readonly limit?: number;
 }
 
+/** A key and its value. */
 export interface StoreEntry {
   readonly key: string;
   readonly value: string;

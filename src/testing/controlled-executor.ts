@@ -29,6 +29,7 @@ export interface ControlledExecutor extends Executor {
   readonly live: ReadonlySet<string>;
 }
 
+/** How its bodies behave. */
 export interface ControlledExecutorOptions {
   /** Ignores its signal. */
   readonly stubborn?: boolean;
@@ -36,6 +37,7 @@ export interface ControlledExecutorOptions {
 }
 
 /**
+ * Bodies that start, return and throw when the test says so.
  * @example
  * const gate = controlledExecutor();
  * const job = await offstage.spawn({ kind: 'gate' });

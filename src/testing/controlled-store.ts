@@ -52,6 +52,7 @@ export interface ControlledStore extends Store {
 }
 
 /**
+ * Wraps a store, so that a test decides what becomes of its writes.
  * @example
  * const store = controlledStore(memoryStore());
  * store.failNext({ when: 'after', nth: 3 });

@@ -6,6 +6,7 @@
 import type { JobRecordEvent, OffstageEvent } from '../model/events.ts';
 import { isTerminal, type JobStatus } from '../model/records.ts';
 
+/** Give it to `onEvent`; throws at the first event that breaks its rule. */
 export type EventChecker = (event: OffstageEvent) => void;
 
 const RANK: Readonly<Record<JobStatus, number>> = { pending: 0, queued: 1, running: 2, completed: 3, cancelled: 3, errored: 3 };
@@ -16,7 +17,12 @@ const fail = (rule: string, event: OffstageEvent): never => {
   throw new Error(`${rule}: ${JSON.stringify(event)}`);
 };
 
-/** G1: one end per job, and nothing after it. G2: forward only. G6: the session never changes. */
+/**
+ * G1: one end per job, and nothing after it. G2: forward only. G6: the session never changes.
+ * @example
+ * const check = lifecycleChecker();
+ * for await (const event of offstage.events({ after: 0 })) check(event);
+ */
 export function lifecycleChecker(): EventChecker {
   const last = new Map<string, JobRecordEvent>();
   return (event) => {
@@ -31,7 +37,12 @@ export function lifecycleChecker(): EventChecker {
   };
 }
 
-/** G9: record events are numbered without a gap, volatile ones carry the number they follow. */
+/**
+ * G9: record events are numbered without a gap, volatile ones carry the number they follow.
+ * @example
+ * const check = sequenceChecker(0);
+ * for await (const event of offstage.events({ after: 0 })) check(event);
+ */
 export function sequenceChecker(after: number): EventChecker {
   let seq = after;
   return (event) => {
@@ -48,7 +59,14 @@ export function sequenceChecker(after: number): EventChecker {
   };
 }
 
-/** All of these checkers, and the first violation kept for the end of a test: observers are fenced, so a throw alone would go unseen. */
+/**
+ * All of these checkers, and the first violation kept for the end of a test: observers are fenced, so a throw alone would go unseen.
+ * @example
+ * const checks = eventChecks();
+ * offstage.onEvent(checks.observe);
+ * // … the test …
+ * checks.assertSound();
+ */
 export function eventChecks(after = 0): { readonly observe: EventChecker; readonly assertSound: () => void } {
   const checkers = [lifecycleChecker(), sequenceChecker(after)];
   let first: unknown = null;

@@ -21,6 +21,7 @@ export interface StoreUnderTest {
   readonly dispose?: () => Promise<void>;
 }
 
+/** The runner, the store, and what the store promises. */
 export interface StoreConformanceOptions {
   /** Registers one test: `test` of vitest, of node:test, or of any runner with this shape. */
   readonly test: (name: string, body: () => Promise<void>) => void;

@@ -28,6 +28,7 @@ export interface VirtualClock extends Clock, AsyncDisposable {
 const TURNS_TO_SETTLE = 24;
 
 /**
+ * Time that moves only when told.
  * @example
  * const clock = virtualClock();
  * const offstage = await open({ store: memoryStore(), clock, executors });
