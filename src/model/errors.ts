@@ -80,6 +80,7 @@ export const ERRORS = {
     false,
     (d: { parentJobId: string }) => `The job ${quote(d.parentJobId)} is being cancelled, so nothing is started under it.`,
   ),
+  'job.result_invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
   'job.result_not_serializable': spec(false, (d: Why) => `The result of the job could not be stored: ${d.message}.`),
   'job.result_too_large': spec(
     false,

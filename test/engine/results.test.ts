@@ -77,7 +77,7 @@ describe('validation', () => {
       expect(await offstage.wait(bad.jobId)).toMatchObject({
         status: 'errored',
         reasonCode: 'failed',
-        error: { message: 'result is not valid: no number.' },
+        error: { code: 'job.result_invalid', message: 'result is not valid: no number.' },
       });
     });
   }
@@ -105,9 +105,53 @@ describe('validation', () => {
     const { jobId } = await offstage.spawn({ kind: 'result', input: 1 });
     expect(await offstage.wait(jobId)).toMatchObject({
       status: 'errored',
-      error: { message: expect.stringContaining('the schema is broken') },
+      error: { code: 'job.result_invalid', message: expect.stringContaining('the schema is broken') },
     });
     expect((await offstage.wait((await offstage.spawn({ kind: 'echo', input: 'fine' })).jobId)).resultText).toBe('fine');
+  });
+});
+
+describe('SSC1: a schema that keeps to its contract loosely', () => {
+  /** An answer to come that is no Promise, as foreign promise libraries make them. */
+  const thenable = (answer: unknown, isRefusal = false): never =>
+    ({
+      // biome-ignore lint/suspicious/noThenProperty: a thenable is what this is about.
+      then: (done: (value: unknown) => void, fail: (error: unknown) => void) => (isRefusal ? fail : done)(answer),
+    }) as never;
+  const kept = schema<unknown>((value) => thenable({ value }));
+  const refused = schema<unknown>(() => thenable({ issues: [{ message: 'not this', path: ['a', { key: 'b' }] }] }));
+  const failing = schema<unknown>(() => thenable(new Error('the schema is broken'), true));
+
+  it('answers with any thenable: what it says counts, for input and result', async () => {
+    const executors = {
+      kept: { run: sync, input: kept, result: kept },
+      refused: { run: sync, input: refused },
+      failing: { run: sync, input: failing },
+      badly: { run: sync, result: refused },
+    };
+    await using engine = await testEngine({ executors });
+    const { offstage } = engine;
+    const job = await offstage.spawn({ kind: 'kept', input: { a: 1 } });
+    expect(job.input).toEqual({ a: 1 });
+    expect(await offstage.wait(job.jobId)).toMatchObject({ status: 'completed', result: { a: 1 } });
+    const answer = { code: 'input.invalid', message: 'input.a.b is not valid: not this.' };
+    await expect(offstage.spawn({ kind: 'refused' })).rejects.toMatchObject(answer);
+    await expect(offstage.spawn({ kind: 'failing' })).rejects.toMatchObject({ code: 'input.invalid' });
+    const bad = await offstage.spawn({ kind: 'badly' });
+    expect(await offstage.wait(bad.jobId)).toMatchObject({
+      status: 'errored',
+      error: { code: 'job.result_invalid', message: 'result.a.b is not valid: not this.' },
+    });
+  });
+
+  const nonsense: readonly unknown[] = [undefined, null, 5, {}, { issues: null }, { issues: [null] }, thenable(null)];
+  it.each(nonsense.map((answer) => [answer]))('answers %o: refused, the input is not lost in silence', async (answer) => {
+    const input = schema<unknown>(() => answer as never);
+    await using engine = await testEngine({ executors: { odd: { run: sync, input }, done: { run: sync, result: input } } });
+    const { offstage } = engine;
+    await expect(offstage.spawn({ kind: 'odd', input: 1 })).rejects.toMatchObject({ code: 'input.invalid' });
+    const { jobId } = await offstage.spawn({ kind: 'done', input: 1 });
+    expect(await offstage.wait(jobId)).toMatchObject({ status: 'errored', error: { code: 'job.result_invalid' } });
   });
 });
 
