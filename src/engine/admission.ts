@@ -1,7 +1,8 @@
 /**
  * From a spawn to an accepted job (spec 2, 3, 6, 7).
  *
- * ADM1  Jobs are accepted in the order in which spawn was called, also when some had to look things up first.
+ * ADM1  Jobs are accepted in the order in which spawn was called, also when some had to look things up first; a spawn whose input is validated
+ *       later takes its place when it is.
  * ADM2  A refused spawn leaves nothing: no record, no index, no event.
  * ADM3  The same jobId with the same content answers the existing record; an id is never revived.
  * ADM4  A cancel that names a job still being admitted reaches it: the job is born cancelled.
@@ -14,46 +15,17 @@ import { LIMITS } from '../model/limits.ts';
 import type { JobView, SessionRow } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
 import { contentHash } from '../persistence/content-hash.ts';
-import { type JobBase, LARGE_CHARACTERS, type StoredJob } from '../persistence/job-codec.ts';
+import { type JobBase, LARGE_CHARACTERS } from '../persistence/job-codec.ts';
 import type { FoundJob } from '../persistence/job-rows.ts';
 import type { Canceller, CancelRequest } from './canceller.ts';
 import type { Core } from './core.ts';
 import { LiveJob } from './live-job.ts';
+import { findParent, heldLive, type ParentFacts } from './parents.ts';
 import { PoolPlace } from './pool.ts';
 import type { Sessions } from './sessions.ts';
 import { checkSpawn, type SpawnContent } from './spawn-request.ts';
+import { Acceptance, type Prepared, type Ticket } from './spawn-ticket.ts';
 import { storedView } from './stored-view.ts';
-import type { Change, Transaction } from './transaction.ts';
-
-/** What has to be known before a job can be accepted. */
-interface Prepared {
-  readonly content: SpawnContent;
-  readonly session: SessionRow;
-  readonly caller: SessionRow | null;
-  readonly parent: ParentFacts | null;
-  /** A stored job of the same id. */
-  readonly existing: FoundJob | 'expired' | null;
-}
-
-interface ParentFacts {
-  readonly jobId: string;
-  readonly depth: number;
-}
-
-interface Ticket {
-  prepared: Prepared | null;
-  failure: { readonly error: unknown } | null;
-  readonly jobId: string | null;
-  /** The job whose body asks, if a body does. */
-  readonly body: LiveJob | null;
-  readonly cancels: {
-    readonly request: CancelRequest;
-    readonly resolve: (view: JobView) => void;
-    readonly reject: (error: unknown) => void;
-  }[];
-  readonly resolve: (view: JobView) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 export interface AdmissionHost {
   readonly canceller: Canceller;
@@ -67,6 +39,8 @@ export class Admission {
   /** Spawns that wait, in the order of the calls: for what they look up, or for room in the next batch (ADM6). */
   #line: Ticket[] = [];
   #front = 0;
+  /** Spawns whose input is being validated. */
+  readonly #validating = new Set<Ticket>();
   /** By id: spawns in progress, one after the other, so that a look-up never misses an acceptance. */
   readonly #byId = new Map<string, { promise: Promise<unknown>; readonly tickets: Set<Ticket> }>();
 
@@ -111,7 +85,16 @@ export class Admission {
 
   #admitNow(prepared: Prepared, body: LiveJob | null): Promise<JobView> {
     return new Promise((resolve, reject) => {
-      this.#admit(prepared, { prepared, failure: null, jobId: null, body, cancels: [], resolve, reject });
+      this.#admit(prepared, {
+        content: prepared.content,
+        prepared,
+        failure: null,
+        isOver: false,
+        body,
+        cancels: [],
+        resolve,
+        reject,
+      });
     });
   }
 
@@ -119,25 +102,65 @@ export class Admission {
     const { jobId } = content;
     let ticket: Ticket | undefined;
     const answer = new Promise<JobView>((resolve, reject) => {
-      ticket = { prepared: known, failure: null, jobId, body, cancels: [], resolve, reject };
+      ticket = { content, prepared: known, failure: null, isOver: false, body, cancels: [], resolve, reject };
     });
     const queued = ticket as unknown as Ticket;
-    this.#line.push(queued);
     const before = jobId === null ? undefined : this.#byId.get(jobId);
     if (jobId !== null) this.#track(jobId, queued, answer, before?.tickets);
-    if (known !== null) return answer;
-    const ready = (before?.promise ?? Promise.resolve()).catch(() => {}).then(() => this.#prepare(content));
+    if (content.pendingInput !== null) {
+      // A schema that answers late, or never, holds up its own spawn only: its place in the line is when its input is known.
+      this.#validating.add(queued);
+      content.pendingInput.then(
+        (input) => this.#enterLine(queued, { ...content, ...input, pendingInput: null }, null, before?.promise),
+        (error) => this.#fail(queued, error),
+      );
+    } else {
+      this.#enterLine(queued, content, known, before?.promise);
+    }
+    return answer;
+  }
+
+  #enterLine(ticket: Ticket, content: SpawnContent, known: Prepared | null, before: Promise<unknown> | undefined): void {
+    this.#validating.delete(ticket);
+    if (ticket.isOver) return;
+    this.#line.push(ticket);
+    if (known !== null) return;
+    const ready = (before ?? Promise.resolve()).catch(() => {}).then(() => this.#prepare(content));
     ready.then(
       (prepared) => {
-        queued.prepared = prepared;
+        ticket.prepared = prepared;
         this.advance();
       },
       (error) => {
-        queued.failure = { error };
+        ticket.failure = { error };
         this.advance();
       },
     );
-    return answer;
+  }
+
+  #fail(ticket: Ticket, error: unknown): void {
+    this.#validating.delete(ticket);
+    if (!ticket.isOver) this.#refuse(ticket, error);
+  }
+
+  /** Refuses everything that waits; for an engine that closes. */
+  refuseAll(error: OffstageError): void {
+    for (const ticket of [...this.#validating, ...this.#line.slice(this.#front)]) {
+      this.#validating.delete(ticket);
+      this.#refuse(ticket, error);
+      // What was looked up for it may still hold its parent.
+      if (ticket.prepared?.parent != null) this.#core.lineage.release(ticket.prepared.parent.jobId);
+      ticket.prepared = null;
+      ticket.failure = { error };
+    }
+    this.advance();
+  }
+
+  /** Cancels the spawns that wait undecided and match: they are born cancelled (ADM4). */
+  cancelWaiting(matches: (content: SpawnContent) => boolean, request: CancelRequest): readonly Promise<JobView>[] {
+    return [...this.#validating, ...this.#line.slice(this.#front)]
+      .filter((ticket) => !ticket.isOver && matches(ticket.content))
+      .map((ticket) => new Promise((resolve, reject) => ticket.cancels.push({ request, resolve, reject })));
   }
 
   #track(jobId: string, ticket: Ticket, answer: Promise<JobView>, earlier: Set<Ticket> | undefined): void {
@@ -157,11 +180,13 @@ export class Admission {
   /** Admits from the front of the line, as far as everything is known (ADM1) and the next batch has room (ADM6). */
   advance(): void {
     for (let ticket = this.#line[this.#front]; ticket !== undefined; ticket = this.#line[this.#front]) {
-      const { failure, prepared, jobId } = ticket;
+      const { failure, prepared } = ticket;
+      const { jobId } = ticket.content;
       if (failure === null && (prepared === null || this.#core.loop.creationRoom <= 0)) break;
       this.#front += 1;
       // From here on a cancel finds the job itself, or that there is none.
       if (jobId !== null) this.#byId.get(jobId)?.tickets.delete(ticket);
+      if (ticket.isOver) continue;
       if (failure !== null) this.#refuse(ticket, failure.error);
       else this.#admit(prepared as Prepared, ticket);
     }
@@ -171,13 +196,15 @@ export class Admission {
   }
 
   readonly #refuse = (ticket: Ticket, error: unknown): void => {
+    const { jobId } = ticket.content;
+    ticket.isOver = true;
     ticket.reject(error);
     const cancels = ticket.cancels.splice(0);
     // A later spawn of the same id may still make the job that was meant.
-    const [next] = ticket.jobId === null ? [] : (this.#byId.get(ticket.jobId)?.tickets ?? []);
+    const [next] = jobId === null ? [] : [...(this.#byId.get(jobId)?.tickets ?? [])].filter((other) => !other.isOver);
     if (next !== undefined) next.cancels.push(...cancels);
     else {
-      const gone = isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: ticket.jobId ?? '' });
+      const gone = isOffstageError(error, 'job.expired') ? error : offstageError('job.not_found', { jobId: jobId ?? '' });
       for (const cancel of cancels) cancel.reject(gone);
     }
   };
@@ -193,13 +220,12 @@ export class Admission {
     if (content.parentJobId !== null) {
       const job = this.#core.jobs.get(content.parentJobId);
       if (job === undefined || job.isDecidedEnd) return null;
-      parent = this.#heldLive(job);
+      parent = heldLive(this.#core, job);
     }
     return { content, session, caller, parent, existing: null };
   }
 
-  async #prepare(given: SpawnContent): Promise<Prepared> {
-    const content = given.pendingInput === null ? given : { ...given, ...(await given.pendingInput), pendingInput: null };
+  async #prepare(content: SpawnContent): Promise<Prepared> {
     const { sessions } = this.#host;
     const [session, caller, existing] = await Promise.all([
       sessions.resolve(content.sessionId),
@@ -207,51 +233,8 @@ export class Admission {
       content.jobId === null ? null : this.#core.rows.find(content.jobId),
     ]);
     // Last, because what it holds is given back only by `#admit`; and not for a job that exists, whatever has become of its parent.
-    const parent = content.parentJobId === null || existing !== null ? null : await this.#findParent(content.parentJobId);
+    const parent = content.parentJobId === null || existing !== null ? null : await findParent(this.#core, content.parentJobId);
     return { content, session, caller, parent, existing };
-  }
-
-  /** The parent and, where it has ended, the chain above it, so that a cascade from any living ancestor finds the child. */
-  async #findParent(jobId: string): Promise<ParentFacts> {
-    const { jobs, rows, lineage } = this.#core;
-    let facts: ParentFacts | null = null;
-    try {
-      let id: string | null = jobId;
-      for (let level = 0; id !== null && level <= LIMITS.treeDepth; level++) {
-        const live: LiveJob | undefined = jobs.get(id);
-        if (live !== undefined && !live.isDecidedEnd) {
-          const held = this.#heldLive(live, facts === null);
-          return facts ?? held;
-        }
-        const stored: Pick<StoredJob, 'base' | 'snapshot'> | 'expired' | null =
-          live === undefined ? await rows.find(id) : { base: live.base, snapshot: live.decided };
-        if (stored === null || stored === 'expired') {
-          if (facts !== null) break;
-          throw offstageError(stored === null ? 'job.not_found' : 'job.expired', { jobId: id });
-        }
-        const { state, context } = stored.snapshot;
-        lineage.addEnded(id, stored.base.parentJobId, state === 'cancelled' || context.cancelRequestedAt !== null);
-        if (facts === null) {
-          facts = { jobId: id, depth: stored.base.depth };
-          lineage.hold(id);
-        }
-        id = stored.base.parentJobId;
-      }
-      return facts as ParentFacts;
-    } catch (error) {
-      if (facts !== null) lineage.release(facts.jobId);
-      throw error;
-    }
-  }
-
-  /** A living ancestor; held, so that its end or cancel before the child is admitted is not missed (LIN4). */
-  #heldLive(job: LiveJob, isParent = true): ParentFacts {
-    const { lineage } = this.#core;
-    const { jobId, parentJobId, depth } = job.base;
-    lineage.markLive(jobId, parentJobId);
-    if (job.decided.context.cancelRequestedAt !== null) lineage.markCancelled(jobId);
-    if (isParent) lineage.hold(jobId);
-    return { jobId, depth };
   }
 
   #admit(prepared: Prepared, ticket: Ticket): void {
@@ -356,35 +339,4 @@ export class Admission {
   }
 }
 
-/** The acceptance of one job. A class, because four closures per job are a tenth of what a job costs. */
-class Acceptance implements Transaction {
-  readonly isCreation = true;
-  readonly changes: readonly Change[];
-  readonly #core: Core;
-  readonly #job: LiveJob;
-  readonly #ticket: Ticket;
-  readonly #refuse: (ticket: Ticket, error: unknown) => void;
-
-  constructor(core: Core, job: LiveJob, ticket: Ticket, refuse: (ticket: Ticket, error: unknown) => void) {
-    this.changes = [{ job, before: null, after: job.decided, announce: ANNOUNCE_BIRTH }];
-    this.#core = core;
-    this.#job = job;
-    this.#ticket = ticket;
-    this.#refuse = refuse;
-  }
-
-  acknowledge(): void {
-    this.#ticket.resolve(this.#job.view());
-  }
-
-  refuse(error: OffstageError): void {
-    this.#refuse(this.#ticket, error);
-  }
-
-  effects(): void {
-    if (!this.#job.isDecidedEnd && !this.#core.isClosing) this.#core.pool.enqueue(this.#job.place);
-  }
-}
-
-const ANNOUNCE_BIRTH = ['job.created', 'job.status'] as const;
 const NO_NOTES = [] as const;

@@ -10,6 +10,7 @@
 import type { EndingCause } from '../machines/job.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { ExecutionHandle, JobOf } from '../model/executor.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
 import { toRecord } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
@@ -283,6 +284,9 @@ export class BodyRunner {
       },
       launched(process) {
         const at = core.stamp(job);
+        if (!Number.isSafeInteger(process.pid) || process.pid <= 1) {
+          return Promise.reject(offstageError('input.invalid', { argument: 'pid', message: 'it must be the id of a process' }));
+        }
         execution.hasProcessRow = true;
         if (job.isDecidedEnd) return Promise.resolve();
         return new Promise((resolve) => {
@@ -298,7 +302,7 @@ export class BodyRunner {
         // The row goes with the record's end, or, for a detached job, when the body settles.
       },
       survivors(text) {
-        execution.survivors = text;
+        execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }
@@ -315,8 +319,8 @@ function processRow(
     executionId: execution.executionId,
     jobId: job.base.jobId,
     pid: process?.pid ?? null,
-    startTime: process?.startTime ?? null,
-    bootId: process?.bootId ?? null,
+    startTime: process?.startTime == null ? null : String(process.startTime),
+    bootId: process?.bootId == null ? null : String(process.bootId),
     at,
   };
   return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };

@@ -71,6 +71,8 @@ export class CommitLoop {
   #pendingCreations = 0;
   #isScheduled = false;
   #isStalled = false;
+  #stallMs = STALL_MS;
+  #watched: { readonly batch: Batch<Pending>; readonly stop: () => void } | null = null;
   #isStopped = false;
   #hasFailed = false;
   #retryMs = 0;
@@ -172,7 +174,7 @@ export class CommitLoop {
     if (this.#isWriting || this.#pending.length === 0) return this.#rest();
     const batch = this.#build();
     this.#isWriting = true;
-    const stopWatching = this.#host.timers.after(STALL_MS, () => this.#stall(batch));
+    this.#watch(batch);
     let failure: { readonly error: unknown } | null = null;
     try {
       const writing = this.#host.store.batch(batch.operations, { sync: batch.mustSync && this.#host.isSynced });
@@ -182,7 +184,8 @@ export class CommitLoop {
     } catch (error) {
       failure = { error };
     }
-    stopWatching();
+    this.#watched?.stop();
+    this.#watched = null;
     this.#isWriting = false;
     this.#isStalled = false;
     if (failure === null) this.#reveal(batch);
@@ -191,10 +194,23 @@ export class CommitLoop {
     this.#rest();
   }
 
+  #watch(batch: Batch<Pending>): void {
+    const stop = this.#host.timers.after(this.#stallMs, () => this.#stall(batch));
+    this.#watched = { batch, stop };
+  }
+
+  /** A closing engine does not wait longer than this for a store that hangs. */
+  hurry(ms: number): void {
+    this.#stallMs = Math.min(this.#stallMs, ms);
+    if (this.#watched === null || this.#isStalled) return;
+    this.#watched.stop();
+    this.#watch(this.#watched.batch);
+  }
+
   /** The store hangs: cancels, aborts and waiters go on without it. Whether the batch is stored shows when the store answers. */
   #stall(batch: Batch<Pending>): void {
     this.#isStalled = true;
-    this.#reportFailure(offstageError('store.failed', { message: `it has not answered for ${STALL_MS} ms` }));
+    this.#reportFailure(offstageError('store.failed', { message: `it has not answered for ${this.#stallMs} ms` }));
     this.#actOn(batch.transactions.filter(({ isCreation }) => isCreation !== true));
     this.#pending = this.#refusePendingCreations(offstageError('engine.degraded', {}));
     this.#actOn(this.#pending);
@@ -218,15 +234,38 @@ export class CommitLoop {
     }
     const transactions = this.#pending.splice(0, taken);
     for (const { isCreation } of transactions) if (isCreation === true) this.#pendingCreations -= 1;
-    const batch = buildBatch(transactions, {
-      hooks: this.#host.hooks,
-      firstSeq: this.#seq + 1,
-      onUnsound: (error) => this.#host.effectFailed(error),
-    });
+    const batch = this.#encode(transactions);
     const operations = [...this.#retractions, ...batch.operations];
     operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([this.#seq + batch.events.length, this.#ordinal]) });
     if (this.#batches++ % LOW_WATER_EVERY === 0) operations.push({ type: 'put', key: KEYS.low, value: String(this.#lowWater()) });
     return { ...batch, operations };
+  }
+
+  /** What cannot be encoded, by an error of ours or of a hook, must not take the others with it (G16). */
+  #encode(transactions: readonly Pending[]): Batch<Pending> {
+    const options = {
+      hooks: this.#host.hooks,
+      firstSeq: this.#seq + 1,
+      onUnsound: (error: Error) => this.#host.effectFailed(error),
+    };
+    try {
+      return buildBatch(transactions, options);
+    } catch {
+      const sound = transactions.filter((transaction) => {
+        try {
+          buildBatch([transaction], { ...options, onUnsound: () => {} });
+          return true;
+        } catch (error) {
+          this.#host.effectFailed(error);
+          for (const { job } of transaction.isCreation === true ? transaction.changes : []) this.#drop(job);
+          if (transaction.isCreation === true)
+            this.#guard(() => transaction.refuse?.(offstageError('store.failed', { message: 'it could not be encoded' })));
+          else this.#actOn([transaction]);
+          return false;
+        }
+      });
+      return buildBatch(sound, options);
+    }
   }
 
   #reveal(batch: Batch<Pending>): void {

@@ -67,7 +67,7 @@ export class Core {
     this.settings = settings;
     this.store = store;
     this.executors = executors;
-    this.rows = new JobRows(store);
+    this.rows = new JobRows(store, settings.log);
     this.epoch = settings.ids.id('epoch');
     this.timers = new TimerService(settings.clock, (error) => this.report('timer.failed', error));
     this.bus = new EventBus(settings.log);

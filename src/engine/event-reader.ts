@@ -8,6 +8,7 @@
 import type { OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { readEvents } from '../persistence/event-log.ts';
+import { checkSignal, namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { invalidInput } from './spawn-request.ts';
@@ -19,14 +20,18 @@ export interface EventsOptions {
   readonly signal?: AbortSignal;
 }
 
+const EVENTS_NAMES = namesOf<EventsOptions>({ after: true, signal: true });
+
 const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
 
 export function readFrom(
   core: Core,
-  options: EventsOptions,
+  options: EventsOptions | undefined,
   onClose: (end: () => void) => () => void,
 ): AsyncGenerator<OffstageEvent> {
-  const { after, signal } = options;
+  const given = readOptions('options', options, EVENTS_NAMES);
+  const { after } = given;
+  const signal = checkSignal('signal', given.signal);
   if (after !== undefined && (!Number.isSafeInteger(after) || after < 0))
     throw invalidInput('after', 'it must be an integer of 0 or more');
   // Subscribed at once, not at the first `next`: the caller's "from now on" is now.

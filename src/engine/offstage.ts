@@ -23,7 +23,7 @@ import type {
   WaitManyOptions,
   WaitOptions,
 } from '../model/requests.ts';
-import { isFinished } from '../persistence/job-codec.ts';
+import { isFinished, statusOfState } from '../persistence/job-codec.ts';
 import type { Store } from '../persistence/store.ts';
 import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
@@ -36,17 +36,21 @@ import type { Execution } from './execution-registry.ts';
 import type { PrintedOutput } from './output-log.ts';
 import { planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
-import { Queries } from './queries.ts';
+import { matcherOf, Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
 import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './sessions.ts';
 import type { Settings } from './settings.ts';
 import { endAllJobs } from './shutdown.ts';
-import { checkId, invalidInput } from './spawn-request.ts';
+import { onAbortOf } from './signal-fan.ts';
+import { checkId, checkText } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
 import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
+
+/** What belongs to the engine and closes with it gets the shutdown's grace, at most this long. */
+const LONGEST_CLOSE_MS = 10_000;
 
 /** What a kind's executor takes. */
 export type InputOf<Kind extends AnyExecutor> =
@@ -157,9 +161,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   async cancel(jobId: string, options: CancelOptions = {}): Promise<JobView> {
     checkId('jobId', jobId);
     const reason = options.reason ?? null;
-    if (reason !== null && typeof reason !== 'string') throw invalidInput('reason', 'it must be a string');
     if (this.#core.isClosing) throw offstageError('engine.closing', {});
-    const request = { code: 'cancel.user', reason: reason === null ? null : reason.toWellFormed() } as const;
+    const request = { code: 'cancel.user', reason: reason === null ? null : checkText('reason', reason, '') } as const;
     const job = this.#core.jobs.get(jobId);
     if (job === undefined) {
       const admitting = this.#admission.cancelWhenAdmitted(jobId, request);
@@ -180,7 +183,29 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
 
   /** Cancels what the selector names; answers arrays of ids. */
   async cancelMany(selector: CancelManySelector, options: CancelOptions = {}): Promise<CancelManyResult> {
+    const { jobs } = this.#core;
+    const reason = options.reason === undefined ? null : checkText('reason', options.reason, '');
     return cancelMany(selector, {
+      unfinished: (jobId) => {
+        const job = jobs.get(jobId);
+        if (job === undefined) return this.#admission.isAdmitting(jobId) ? 'pending' : null;
+        return job.isDecidedEnd ? null : statusOfState(job.decided.state);
+      },
+      listUnfinished: (query) => {
+        const matches = matcherOf(query);
+        return [...jobs.values()]
+          .filter((job) => !job.isDecidedEnd && matches(job.base, statusOfState(job.decided.state)))
+          .map(({ jobId }) => jobId)
+          .reverse();
+      },
+      cancelWaiting: ({ taskId, ...query }) => {
+        const matches = matcherOf(query);
+        const isInTask = (sessionId: string) => taskId === undefined || this.#sessions.cached(sessionId)?.taskId === taskId;
+        return this.#admission.cancelWaiting(
+          (content) => matches({ ...content, taskId: '' }, 'pending') && isInTask(content.sessionId),
+          { code: 'cancel.user', reason },
+        );
+      },
       list: (query) => this.list(query),
       get: (jobId) => this.get(jobId),
       cancel: (jobId) => this.cancel(jobId, options),
@@ -297,33 +322,53 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
 
   async #close(): Promise<void> {
     const core = this.#core;
-    await endAllJobs(core, this.#runner);
+    const ended = endAllJobs(core, this.#runner);
+    this.#admission.refuseAll(offstageError('engine.closing', {}));
+    await ended;
     await this.#retention.stop();
     core.loop.stop();
     core.bus.close();
     this.#hasClosed = true;
     for (const end of this.#onClose) end();
     core.timers.clear();
-    for (const close of [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())]) {
-      try {
-        await close();
-      } catch (error) {
-        core.report('close.failed', error);
-      }
-    }
+    const closers = [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())];
+    await Promise.all(closers.map((close) => this.#closeInTime(close)));
     core.system.supervisor.send({ type: 'engine.closed' });
     core.system.stop();
     await core.store.close();
   }
 
+  /** What hangs on the engine may hang itself; it must not keep the engine from closing (G16). */
+  async #closeInTime(close: () => Promise<void> | void): Promise<void> {
+    const { clock, shutdownGraceMs } = this.#core.settings;
+    let stop = (): void => {};
+    const late = new Promise<never>((_, reject) => {
+      const limitMs = Math.min(shutdownGraceMs, LONGEST_CLOSE_MS);
+      stop = clock.schedule(limitMs, () => reject(new Error(`it has not closed within ${limitMs} ms`)));
+    });
+    try {
+      await Promise.race([Promise.resolve().then(close), late]);
+    } catch (error) {
+      this.#core.report('close.failed', error);
+    } finally {
+      stop();
+    }
+  }
+
   async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
     signal?.throwIfAborted();
     const child = await this.#admission.spawn({ ...options, wait: true }, caller.job);
+    const gone = (): void => this.#callerGone([child.jobId]);
+    // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
+    const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
+    if (signal?.aborted === true) gone();
     try {
       return await this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...(signal === undefined ? {} : { signal }) });
     } catch (error) {
-      if (!isOffstageError(error, 'job.wait_cycle')) this.#callerGone([child.jobId]);
+      if (!isOffstageError(error, 'job.wait_cycle')) gone();
       throw error;
+    } finally {
+      stopListening?.();
     }
   }
 

@@ -5,7 +5,7 @@
  * OUC2  A result that JSON cannot hold, or that is too large, is an error, never a silent loss.
  */
 import type { BodyResult, JobEvent } from '../machines/job.ts';
-import { isOffstageError, offstageError } from '../model/errors.ts';
+import { ERRORS, isOffstageError, offstageError } from '../model/errors.ts';
 import { isOutcome } from '../model/executor.ts';
 import { toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -61,11 +61,18 @@ function resultOf(value: unknown): BodyResult {
     return {
       text: value.text === undefined ? null : capText(String(value.text)),
       value: value.value === undefined ? null : checkedJson(value.value),
-      headId: value.headId ?? null,
-      sourceCommitId: value.sourceCommitId ?? null,
+      headId: opaqueId('headId', value.headId),
+      sourceCommitId: opaqueId('sourceCommitId', value.sourceCommitId),
     };
   }
   return { ...NO_RESULT, value: checkedJson(value) };
+}
+
+/** Ids of the host are stored as they are, so they must be text. */
+function opaqueId(name: string, value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
+  return capText(value, LIMITS.textBytes);
 }
 
 function checkedJson(value: unknown) {
@@ -86,8 +93,10 @@ function exitOf(thrown: unknown) {
 }
 
 function errorOf(thrown: unknown): JobError {
-  if (isOffstageError(thrown)) return { code: thrown.code, message: thrown.message || thrown.code };
-  return { code: 'job.failed', message: capText(errorMessage(thrown), 16 * 1024) };
+  // Code and message are as open to the thrower as everything else it throws.
+  const isOurs = isOffstageError(thrown) && Object.hasOwn(ERRORS, thrown.code) && typeof thrown.message === 'string';
+  if (isOurs) return { code: thrown.code, message: capText(thrown.message || thrown.code, LIMITS.textBytes) };
+  return { code: 'job.failed', message: capText(errorMessage(thrown), LIMITS.textBytes) };
 }
 
 /** `Type: message` for whatever was thrown; never empty, never throws. */

@@ -6,29 +6,38 @@
  */
 import type { JobView } from '../model/records.ts';
 import type { PlanOptions, PlanSpec, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
+import { namesOf, readArray, readable, readOptions } from './check-options.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { invalidInput } from './spawn-request.ts';
 
+export const PLAN_NAMES = namesOf<PlanOptions>({ sessionId: true, parentJobId: true, parentMessageId: true, signal: true });
+const SPEC_NAMES = namesOf<PlanSpec>({ description: true, prompt: true, kind: true, agentId: true, input: true });
+
 export function planJobs(specs: readonly PlanSpec[], options: PlanOptions, newGroupId: () => string): readonly SpawnOptions[] {
-  if (!Array.isArray(specs)) throw invalidInput('specs', 'it must be an array');
   const parentMessageId = options.parentMessageId ?? newGroupId();
-  return specs.map((spec: PlanSpec, index): SpawnOptions => {
-    if (typeof spec !== 'object' || spec === null) throw invalidInput(`specs[${index}]`, 'it must be an object');
+  return readArray('specs', specs).map((given, index): SpawnOptions => {
+    if (given === undefined) throw invalidInput(`specs[${index}]`, 'it must be an object');
+    const spec = readOptions(`specs[${index}]`, given as PlanSpec, SPEC_NAMES);
     if (typeof spec.description !== 'string') throw invalidInput(`specs[${index}].description`, 'it must be a string');
     const prompt = spec.prompt ?? spec.description;
-    const { input } = spec;
-    const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
     return {
       kind: spec.kind ?? 'agent',
       subject: spec.description,
       description: prompt,
-      input: input === undefined ? { prompt } : isObject && !('prompt' in input) ? { ...input, prompt } : input,
+      input: readable(`specs[${index}].input`, () => withPrompt(spec.input, prompt)),
       parentMessageId,
       wait: true,
       ...(spec.agentId === undefined ? {} : { agentId: spec.agentId }),
       ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
     };
   });
+}
+
+/** Objects without a prompt get it; whatever else is given passes as it is. */
+function withPrompt(input: unknown, prompt: unknown): unknown {
+  if (input === undefined) return { prompt };
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input);
+  return isObject && !('prompt' in input) ? { ...input, prompt } : input;
 }
 
 export interface PlanVerbs {

@@ -20,7 +20,8 @@ import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
 import type { Waiting } from './waiting.ts';
 
-type Matcher = (base: JobBase, status: JobStatus) => boolean;
+type Matched = Pick<JobBase, 'sessionId' | 'callerSessionId' | 'taskId' | 'parentJobId' | 'parentMessageId' | 'kind'>;
+type Matcher = (base: Matched, status: JobStatus) => boolean;
 
 export class Queries {
   readonly #core: Core;

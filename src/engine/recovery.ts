@@ -7,7 +7,6 @@
  */
 import { decide, startJobActor } from '../actors/job-actor.ts';
 import { type ActorSystem, startActorSystem } from '../actors/supervisor-actor.ts';
-import { offstageError } from '../model/errors.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ProcessRecord } from '../model/records.ts';
@@ -16,6 +15,7 @@ import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
 import { KEYS, SENTINELS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
+import { assertKnownFormat, STORE_FORMAT } from '../persistence/store-format.ts';
 import { jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
@@ -49,8 +49,6 @@ export interface Recovered {
   readonly ordinal: number;
 }
 
-const FORMAT = 1;
-
 export async function recover(
   store: Store,
   settings: Settings,
@@ -58,7 +56,7 @@ export async function recover(
   hooks: readonly CommitHook[],
 ): Promise<Recovered> {
   await checkFormat(store);
-  const rows = new JobRows(store);
+  const rows = new JobRows(store, settings.log);
   const head = JSON.parse((await store.get(KEYS.head)) ?? '[0,0]') as [number, number];
   // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
   const seq = Math.max(head[0], await newestSeq(store));
@@ -81,11 +79,9 @@ async function checkFormat(store: Store): Promise<void> {
   const format = await store.get(KEYS.format);
   if (format === undefined) {
     const operations: StoreOperation[] = SENTINELS.map((key) => ({ type: 'put', key, value: '' }));
-    await store.batch([...operations, { type: 'put', key: KEYS.format, value: String(FORMAT) }], { sync: true });
-  } else if (Number(format) > FORMAT) {
-    throw offstageError('store.failed', {
-      message: `it has format ${format}, written by a newer release; this one knows up to ${FORMAT}`,
-    });
+    await store.batch([...operations, { type: 'put', key: KEYS.format, value: String(STORE_FORMAT) }], { sync: true });
+  } else {
+    assertKnownFormat(format);
   }
 }
 

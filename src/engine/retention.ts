@@ -27,7 +27,8 @@ export interface PruneResult {
 export class RetentionSweep {
   readonly #core: Core;
   #stop: (() => void) | null = null;
-  #running: Promise<PruneResult> | null = null;
+  /** The last sweep asked for. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(core: Core) {
     this.#core = core;
@@ -55,16 +56,21 @@ export class RetentionSweep {
   async stop(): Promise<void> {
     this.#stop?.();
     this.#stop = null;
-    await this.#running?.catch(() => {});
+    await this.#last.catch(() => {});
   }
 
-  /** Prunes by the engine's retention, or by tighter limits. Two calls at once share one sweep. @throws OffstageError `input.invalid` */
-  async prune(limits: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null } = {}): Promise<PruneResult> {
-    for (const name of ['maxAgeMs', 'maxJobs'] as const) checkLimit(name, limits[name]);
-    this.#running ??= this.#sweep({ ...this.#core.settings.retention, ...limits }).finally(() => {
-      this.#running = null;
-    });
-    return this.#running;
+  /** Prunes by the engine's retention, or by the limits given instead. Sweeps run one after the other. @throws OffstageError `input.invalid` */
+  async prune(given: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null } = {}): Promise<PruneResult> {
+    const { retention } = this.#core.settings;
+    const limit = (name: 'maxAgeMs' | 'maxJobs'): number | null => {
+      checkLimit(name, given[name]);
+      const value = given[name] === undefined ? retention[name] : given[name];
+      return value === Number.POSITIVE_INFINITY ? null : value;
+    };
+    const limits = { maxAgeMs: limit('maxAgeMs'), maxJobs: limit('maxJobs') };
+    const mine = this.#last.catch(() => {}).then(() => this.#sweep(limits));
+    this.#last = mine;
+    return mine;
   }
 
   async #sweep(limits: { readonly maxAgeMs: number | null; readonly maxJobs: number | null }): Promise<PruneResult> {

@@ -13,7 +13,7 @@ import { KEYS, RANGES } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
-import { checkId, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
+import { checkId, checkText, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
 
 /** In place of a removed row: its id is never used again. */
 interface RemovedRow {
@@ -98,13 +98,12 @@ export class Sessions {
   async createTask(options: CreateTaskOptions = {}): Promise<TaskRow> {
     this.#core.assertAccepting();
     const taskId = options.taskId === undefined ? this.#core.settings.ids.id('task') : checkId('taskId', options.taskId);
-    const title = options.title ?? '';
-    if (typeof title !== 'string') throw invalidInput('title', 'it must be a string');
+    const title = checkText('title', options.title, '');
     return this.#exclusively(KEYS.task(taskId), async () => {
       const existing = await this.#read<TaskRow>(KEYS.task(taskId));
       if (existing !== null && 'removed' in existing) throw offstageError('task.expired', { taskId });
       if (existing !== null) throw invalidInput('taskId', `a task ${JSON.stringify(taskId)} exists already`);
-      const row = newTask(taskId, title.toWellFormed(), this.#core.settings.clock.now());
+      const row = newTask(taskId, title, this.#core.settings.clock.now());
       await this.#store([row], []);
       return row;
     });

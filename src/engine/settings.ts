@@ -11,6 +11,7 @@ import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { EngineOptions, Inspect } from '../model/options.ts';
 import type { Durability, Log, Retention } from '../model/requests.ts';
+import { namesOf, type Refuse, readable, readOptions } from './check-options.ts';
 
 export interface Settings {
   readonly workers: number | null;
@@ -29,13 +30,25 @@ export interface Settings {
   readonly spillDirectory: string | null;
 }
 
-const invalid = (option: string, message: string) => offstageError('config.invalid', { option, message });
+/** Refuses an option of `open`. */
+export const invalidOption: Refuse = (option, message, cause) =>
+  offstageError('config.invalid', { option, message }, cause === undefined ? undefined : { cause });
+
+/** For the names inside an option. */
+export const invalidWithin =
+  (option: string): Refuse =>
+  (name, message, cause) =>
+    invalidOption(name === option ? option : `${option}.${name}`, message, cause);
+
+/** For a message; whatever it is, it is never asked what it is called. */
+const shown = (value: unknown): string =>
+  typeof value === 'function' || (typeof value === 'object' && value !== null) ? `a ${typeof value}` : String(value);
 
 /** An integer from 1 to 1,024, or null. */
 function count(option: string, value: unknown): number | null {
   if (value === null || value === Number.POSITIVE_INFINITY) return null;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= LIMITS.workers) return value;
-  throw invalid(option, `it must be an integer from 1 to ${LIMITS.workers}, or null for no limit, not ${String(value)}`);
+  throw invalidOption(option, `it must be an integer from 1 to ${LIMITS.workers}, or null for no limit, not ${shown(value)}`);
 }
 
 function workersFrom(option: unknown, environment: string | undefined): number | null {
@@ -49,27 +62,57 @@ function graceMs(option: string, value: number | null | undefined, defaultMs: nu
   if (value === undefined) return defaultMs;
   if (value === null) return Number.POSITIVE_INFINITY;
   if (typeof value === 'number' && value >= 0) return value;
-  throw invalid(option, `it must be milliseconds of 0 or more, or null for none, not ${String(value)}`);
+  throw invalidOption(option, `it must be milliseconds of 0 or more, or null for none, not ${shown(value)}`);
 }
 
-function retention(value: Retention | null | undefined): Settings['retention'] {
-  if (value === null) return { maxAgeMs: null, maxJobs: null };
+const RETENTION_NAMES = namesOf<Retention>({ maxAgeMs: true, maxJobs: true });
+
+function retention(given: Retention | null | undefined): Settings['retention'] {
+  if (given === null) return { maxAgeMs: null, maxJobs: null };
+  const value = readOptions('retention', given, RETENTION_NAMES, invalidWithin('retention'));
   const limit = (option: string, given: number | null | undefined, fallback: number): number | null => {
     const checked = graceMs(option, given, fallback);
     return checked === Number.POSITIVE_INFINITY ? null : checked;
   };
   return {
-    maxAgeMs: limit('retention.maxAgeMs', value?.maxAgeMs, LIMITS.retentionMs),
-    maxJobs: limit('retention.maxJobs', value?.maxJobs, LIMITS.retentionJobs),
+    maxAgeMs: limit('retention.maxAgeMs', value.maxAgeMs, LIMITS.retentionMs),
+    maxJobs: limit('retention.maxJobs', value.maxJobs, LIMITS.retentionJobs),
   };
+}
+
+/** A function, where one is given. */
+function callback<Given>(option: string, value: Given): Given {
+  if (value === undefined || typeof value === 'function') return value;
+  throw invalidOption(option, `it must be a function, not ${shown(value)}`);
+}
+
+/** True or false, where it is given. */
+export function checkFlag(option: string, value: boolean | undefined): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw invalidOption(option, `it must be true or false, not ${shown(value)}`);
+}
+
+/** An implementation of a port, where one is given. */
+export function checkPort<Port>(option: string, value: Port, verbs: readonly (keyof Port & string)[]): Port {
+  if (value === undefined) return value;
+  return readable(
+    option,
+    () => {
+      const missing = verbs.find((verb) => typeof Object(value)[verb] !== 'function');
+      if (missing === undefined) return value;
+      throw invalidOption(option, `it must have a function ${missing}`);
+    },
+    invalidOption,
+  );
 }
 
 /** @throws OffstageError `config.invalid` */
 export function settingsFrom(options: EngineOptions, environment: NodeJS.ProcessEnv, spillDirectory: string | null): Settings {
-  const clock = options.clock ?? systemClock;
+  const clock = checkPort('clock', options.clock, ['now', 'monotonic', 'schedule', 'nextTurn']) ?? systemClock;
+  checkFlag('handleSignals', options.handleSignals);
   const durability = options.durability ?? 'full';
   if (durability !== 'full' && durability !== 'process') {
-    throw invalid('durability', `it must be 'full' or 'process', not ${String(durability)}`);
+    throw invalidOption('durability', `it must be 'full' or 'process', not ${shown(durability)}`);
   }
   const cancelGraceMs = graceMs('cancelGraceMs', options.cancelGraceMs, 30_000);
   const killAfterMs = graceMs('killAfterMs', options.killAfterMs, 5_000);
@@ -77,14 +120,14 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     workers: workersFrom(options.workers, environment.OFFSTAGE_WORKERS),
     perSessionLimit: options.perSessionLimit === undefined ? null : count('perSessionLimit', options.perSessionLimit),
     clock,
-    ids: options.ids ?? idSource,
+    ids: checkPort('ids', options.ids, ['jobId', 'id']) ?? idSource,
     durability,
     cancelGraceMs,
     killAfterMs: Math.min(killAfterMs, cancelGraceMs / 2),
     shutdownGraceMs: graceMs('shutdownGraceMs', options.shutdownGraceMs, 5_000),
     retention: retention(options.retention),
-    inspect: options.inspect,
-    log: fencedLog(options.log),
+    inspect: callback('inspect', options.inspect),
+    log: fencedLog(callback('log', options.log)),
     spillDirectory,
   };
 }

@@ -15,6 +15,7 @@ export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> 
   const { settings } = core;
   core.system.supervisor.send({ type: 'engine.drain' });
   core.pool.close();
+  core.loop.hurry(settings.shutdownGraceMs);
   const running: LiveJob[] = [];
   let changes: Change[] = [];
   const flush = (): void => {

@@ -65,6 +65,15 @@ function text(argument: string, value: unknown, fallback: string): string {
   return value.isWellFormed() ? value : value.toWellFormed();
 }
 
+/** A text for a person: a subject, a title, a reason. @throws OffstageError `input.invalid` */
+export function checkText(argument: string, value: unknown, fallback: string): string {
+  const checked = text(argument, value, fallback);
+  if (checked.length * 3 > LIMITS.textBytes && Buffer.byteLength(checked) > LIMITS.textBytes) {
+    throw invalidInput(argument, `it is longer than ${LIMITS.textBytes} bytes`);
+  }
+  return checked;
+}
+
 function duration(argument: string, value: unknown): number | null {
   if (value === undefined || value === null || value === Number.POSITIVE_INFINITY) return null;
   if (typeof value !== 'number' || Number.isNaN(value) || value < 0)
@@ -118,7 +127,7 @@ export function checkSpawn(
     pendingInput,
     jobId: optionalId('jobId', options.jobId),
     kind,
-    subject: text('subject', options.subject, defaultSubject(description)),
+    subject: checkText('subject', options.subject, defaultSubject(description)),
     description,
     agentId: optionalId('agentId', options.agentId),
     sessionId,

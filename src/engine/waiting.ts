@@ -4,11 +4,13 @@
  * WTG1  A failed or cancelled job never rejects a wait.
  * WTG2  A body that waits gives up its slot; a wait that could never end is refused at once.
  * WTG3  The jobs a body waits for go before those nobody waits for.
+ * WTG4  A wait whose signal has fired rejects with its reason, whatever it waits for; only bad input is said before.
  */
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { JobView } from '../model/records.ts';
 import type { MissingEntry, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
 import type { Admission } from './admission.ts';
+import { checkSignal, namesOf, readArray, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import { asCancelled } from './job-context.ts';
@@ -37,34 +39,42 @@ export class Waiting {
     this.#admission = admission;
   }
 
-  async wait(jobId: string, options: WaitOptions = {}): Promise<JobView> {
-    const limits = limitsOf(options, HOST_TIMEOUT_MS);
-    const target = await this.#find(checkId('jobId', jobId));
+  async wait(jobId: string, options?: WaitOptions): Promise<JobView> {
+    const limits = limitsOf(readOptions('options', options, WAIT_NAMES), HOST_TIMEOUT_MS);
+    checkId('jobId', jobId);
+    limits.signal?.throwIfAborted();
+    const target = await this.#find(jobId);
+    limits.signal?.throwIfAborted();
     if (isMissing(target)) throw offstageError(target.error.code, { jobId });
     return isLive(target) ? this.#core.waiters.wait(target, limits) : target;
   }
 
-  async waitMany(jobIds: readonly string[], options: WaitManyOptions = {}): Promise<readonly WaitManyEntry[]> {
-    const limits = limitsOf(options, HOST_TIMEOUT_MS);
-    return this.#all(await this.#findMany(jobIds), modeOf(options), limits);
+  async waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
+    const given = readOptions('options', options, WAIT_MANY_NAMES);
+    const limits = limitsOf(given, HOST_TIMEOUT_MS);
+    const mode = modeOf(given);
+    return this.#all(await this.#findMany(jobIds, limits), mode, limits);
   }
 
   /** The same from within a body. */
-  async waitFrom(caller: Execution, jobId: string, options: WaitOptions): Promise<JobView> {
-    const [entry] = await this.waitManyFrom(caller, [jobId], options);
+  async waitFrom(caller: Execution, jobId: string, options?: WaitOptions): Promise<JobView> {
+    const given = readOptions('options', options, WAIT_NAMES);
+    const [entry] = await this.waitManyFrom(caller, [checkId('jobId', jobId)], given);
     const view = entry as WaitManyEntry;
     if ('status' in view) return view;
     throw offstageError(view.error.code, { jobId });
   }
 
-  async waitManyFrom(caller: Execution, jobIds: readonly string[], options: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
-    const limits = limitsOf(options, Number.POSITIVE_INFINITY);
-    const targets = await this.#findMany(jobIds);
+  async waitManyFrom(caller: Execution, jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
+    const given = readOptions('options', options, WAIT_MANY_NAMES);
+    const limits = limitsOf(given, Number.POSITIVE_INFINITY);
+    const mode = modeOf(given);
+    const targets = await this.#findMany(jobIds, limits);
     if (caller.abortReason !== null) throw asCancelled(caller.abortReason);
     const waited = targets.filter(isLive);
     for (const target of waited) this.#assertNoCycle(caller, target.base.jobId);
-    if (waited.length === 0 || limits.timeoutMs === 0 || caller.hasSettled) return this.#all(targets, modeOf(options), limits);
-    return this.#insideBody(caller, waited, limits, (bounded) => this.#all(targets, modeOf(options), bounded));
+    if (waited.length === 0 || limits.timeoutMs === 0 || caller.hasSettled) return this.#all(targets, mode, limits);
+    return this.#insideBody(caller, waited, limits, (bounded) => this.#all(targets, mode, bounded));
   }
 
   /** Gives up the slot while `wait` runs; comes back with a slot, or, when the body is told to end, at once and with an error. */
@@ -152,10 +162,12 @@ export class Waiting {
     return targets.map((target) => (isLive(target) ? (settled.get(target) ?? target.actedEnd ?? current(target)) : target));
   }
 
-  async #findMany(jobIds: readonly string[]): Promise<readonly Target[]> {
-    if (!Array.isArray(jobIds)) throw invalidInput('jobIds', 'it must be an array of ids');
-    const ids = jobIds.map((jobId, index) => checkId(`jobIds[${index}]`, jobId));
-    return Promise.all(ids.map((jobId) => this.#find(jobId)));
+  async #findMany(jobIds: readonly string[], { signal }: WaitLimits): Promise<readonly Target[]> {
+    const ids = readArray('jobIds', jobIds).map((jobId, index) => checkId(`jobIds[${index}]`, jobId));
+    signal?.throwIfAborted();
+    const targets = await Promise.all(ids.map((jobId) => this.#find(jobId)));
+    signal?.throwIfAborted();
+    return targets;
   }
 
   async #find(jobId: string): Promise<Target> {
@@ -218,6 +230,9 @@ export class Waiting {
   }
 }
 
+const WAIT_NAMES = namesOf<WaitOptions>({ timeoutMs: true, signal: true });
+const WAIT_MANY_NAMES = namesOf<WaitManyOptions>({ timeoutMs: true, signal: true, mode: true });
+
 const LEAVE = new Error('no longer waiting');
 
 /** Resolves with the first `true`, or when all have answered `false`; rejects with the first rejection. */
@@ -234,8 +249,8 @@ function firstTrue(answers: readonly Promise<boolean>[]): Promise<void> {
 }
 
 function limitsOf(options: WaitOptions, defaultMs: number): WaitLimits {
-  const { timeoutMs, signal } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidInput('signal', 'it must be an AbortSignal');
+  const { timeoutMs } = options;
+  const signal = checkSignal('signal', options.signal);
   if (timeoutMs === undefined) return { timeoutMs: defaultMs, signal };
   if (timeoutMs === null) return { timeoutMs: Number.POSITIVE_INFINITY, signal };
   if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs) || timeoutMs < 0) {

@@ -24,6 +24,8 @@ export const LIMITS = {
   resultBytes: 256 * KIB,
   /** Text results keep their end, where the conclusion stands. */
   resultTextBytes: 256 * KIB,
+  /** Subjects, titles, reasons and error messages: texts for a person, kept with every record and shown in lists. */
+  textBytes: 16 * KIB,
   /** Progress is replaced, not collected; it is meant for a line on a screen. */
   progressBytes: 16 * KIB,
   /** Bounds memory and the time a new job would wait. */
