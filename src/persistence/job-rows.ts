@@ -4,8 +4,10 @@
  * ROW1  A job has exactly one row: under `l/` while it lives, under `f/` from its end on.
  * ROW2  A pruned id leaves a tombstone and nothing else of the job.
  * ROW3  Reading one job costs one look-up where its id tells the ordinal, else two; listing the newest costs what is listed, whatever is stored.
+ * ROW4  A row that cannot be read costs the many nothing but itself, and is said once; whoever asks for that very job is told `store.corrupt`.
  */
 import { ordinalHint } from '../actors/id-source.ts';
+import type { Log } from '../model/requests.ts';
 import { contentHash } from './content-hash.ts';
 import {
   decodeJobRow,
@@ -98,9 +100,14 @@ export class JobRows {
   readonly #store: Store;
   /** Refused acceptances whose rows may lie in the store until the next batch takes them back: nobody is shown them. */
   readonly #refused = new Set<number>();
+  readonly #log: Log;
+  /** Ordinals of rows that were said to be unreadable. */
+  readonly #bad = new Set<number>();
 
-  constructor(store: Store) {
+  /** @param log is told `row.unreadable`, once per row (ROW4) */
+  constructor(store: Store, log: Log) {
     this.#store = store;
+    this.#log = log;
   }
 
   hide(ordinal: number): void {
@@ -143,14 +150,19 @@ export class JobRows {
   async listLive(fromOrdinal: number): Promise<readonly StoredJob[]> {
     const rows: StoreEntry[] = [];
     for await (const entry of this.#store.range({ gte: KEYS.live(fromOrdinal), lt: RANGES.live.lt })) rows.push(entry);
-    return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
+    return this.#decodeMany(this.#parseMany(rows));
   }
 
-  /** Finished jobs created after the one with the ordinal `after`, oldest first, for pruning. */
+  /** Finished jobs created after the one with the ordinal `after`, oldest first, for pruning; none only when there are no more. */
   async oldestFinished(limit: number, after = 0): Promise<readonly StoredJob[]> {
-    const rows: StoreEntry[] = [];
-    for await (const entry of this.#store.range({ gt: KEYS.finished(after), lt: RANGES.finished.lt, limit })) rows.push(entry);
-    return this.#decodeMany(rows.map(({ key, value }) => ({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) })));
+    for (let from = after; ; ) {
+      const rows: StoreEntry[] = [];
+      for await (const entry of this.#store.range({ gt: KEYS.finished(from), lt: RANGES.finished.lt, limit })) rows.push(entry);
+      const jobs = await this.#decodeMany(this.#parseMany(rows));
+      const last = rows.at(-1);
+      if (jobs.length > 0 || last === undefined) return jobs;
+      from = decodeOrdinal(last.key.slice(2));
+    }
   }
 
   /** The highest ordinal in use, or 0. */
@@ -168,19 +180,19 @@ export class JobRows {
     // The first page is as large as the answer: a plain "newest 50" reads 50 rows.
     let size = Math.min(PAGE, Math.max(query.limit, 16));
     if (query.sessionId === undefined) {
-      let page: StoredRow[] = [];
-      for await (const { key, value } of this.#store.range({
+      let page: StoreEntry[] = [];
+      for await (const entry of this.#store.range({
         gte: RANGES.finished.gte,
         lt: KEYS.finished(query.before),
         reverse: true,
       })) {
-        page.push({ ordinal: decodeOrdinal(key.slice(2)), row: parseRow(value) });
+        page.push(entry);
         if (page.length < size) continue;
-        yield page;
+        yield this.#parseMany(page);
         page = [];
         size = PAGE;
       }
-      yield page;
+      yield this.#parseMany(page);
       return;
     }
     const prefix = RANGES.sessionJobs(query.sessionId);
@@ -200,18 +212,39 @@ export class JobRows {
   }
 
   async #rowsOf(ordinals: readonly number[]): Promise<readonly StoredRow[]> {
-    const rows = await this.#store.getMany(ordinals.map((ordinal) => KEYS.finished(ordinal)));
-    return ordinals.flatMap((ordinal, index) => {
-      const row = rows[index];
-      return row === undefined ? [] : [{ ordinal, row: parseRow(row) }];
+    const keys = ordinals.map((ordinal) => KEYS.finished(ordinal));
+    const rows = await this.#store.getMany(keys);
+    return this.#parseMany(
+      keys.flatMap((key, index) => {
+        const value = rows[index];
+        return value === undefined ? [] : [{ key, value }];
+      }),
+    );
+  }
+
+  /** Of the entries of `l/` or `f/`. */
+  #parseMany(entries: readonly StoreEntry[]): readonly StoredRow[] {
+    return entries.flatMap(({ key, value }) => {
+      const ordinal = decodeOrdinal(key.slice(2));
+      return this.#readable(ordinal, () => ({ ordinal, row: parseRow(value) }));
     });
   }
 
   async #decodeMany(rows: readonly StoredRow[]): Promise<readonly StoredJob[]> {
     const large = rows.filter(({ row }) => needsLargePart(row)).map(({ ordinal }) => ordinal);
-    if (large.length === 0) return rows.map(({ row }) => decodeJobRow(row, undefined));
-    const parts = await this.#store.getMany(large.map((ordinal) => KEYS.large(ordinal)));
+    const parts = large.length === 0 ? [] : await this.#store.getMany(large.map((ordinal) => KEYS.large(ordinal)));
     const partOf = new Map(large.map((ordinal, index) => [ordinal, parts[index]]));
-    return rows.map(({ ordinal, row }) => decodeJobRow(row, partOf.get(ordinal)));
+    return rows.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, partOf.get(ordinal))));
+  }
+
+  /** What `read` answers, or nothing where the row is no row (ROW4). */
+  #readable<Result>(ordinal: number, read: () => Result): readonly Result[] {
+    try {
+      return [read()];
+    } catch (error) {
+      if (!this.#bad.has(ordinal)) this.#log('error', 'row.unreadable', { ordinal, error: (error as Error).message });
+      this.#bad.add(ordinal);
+      return [];
+    }
   }
 }
