@@ -4,10 +4,11 @@
  * OPN1  When open rejects, nothing stays behind: no lock, no socket, no timer.
  */
 import { join, resolve } from 'node:path';
+import { namesOf, readable, readOptions } from './engine/check-options.ts';
 import type { RegisteredExecutor } from './engine/core.ts';
 import type { Offstage } from './engine/offstage.ts';
 import type { ProcessReaper } from './engine/recovery.ts';
-import { settingsFrom } from './engine/settings.ts';
+import { checkFlag, checkPort, invalidOption, settingsFrom } from './engine/settings.ts';
 import { startEngine } from './engine/start.ts';
 import { commandExecutor } from './executors/command.ts';
 import type { CommandInput } from './executors/command-input.ts';
@@ -25,7 +26,7 @@ import type { Store } from './persistence/store.ts';
 export interface OpenOptions<Kinds extends Executors = {}> extends EngineOptions<Kinds> {
   /** The folder that holds everything; made if missing. Exactly one process owns it. */
   readonly dataDir?: string;
-  /** A store of your own instead of a folder, for example `memoryStore()`. The engine closes it. */
+  /** A store of your own instead of a folder, for example `memoryStore()`. It serves one engine at a time, which closes it. */
   readonly store?: Store;
   /** Serve the verbs on `<dataDir>/control.sock`, so that other terminals can talk to this process. Default false. */
   readonly control?: boolean;
@@ -36,6 +37,28 @@ export interface BuiltInKinds {
   readonly command: Executor<CommandInput, unknown>;
   readonly [kind: string]: Executor;
 }
+
+const NAMES = namesOf<OpenOptions<Executors>>({
+  dataDir: true,
+  store: true,
+  control: true,
+  workers: true,
+  perSessionLimit: true,
+  executors: true,
+  clock: true,
+  ids: true,
+  durability: true,
+  cancelGraceMs: true,
+  killAfterMs: true,
+  shutdownGraceMs: true,
+  retention: true,
+  inspect: true,
+  handleSignals: true,
+  log: true,
+});
+
+/** Stores of open engines: each serves one at a time. */
+const stores = new WeakSet<Store>();
 
 const REAP_DEADLINE_MS = 10_000;
 
@@ -49,22 +72,28 @@ const REAP_DEADLINE_MS = 10_000;
  */
 // biome-ignore lint/complexity/noBannedTypes: as above.
 export async function open<const Kinds extends Executors = {}>(
-  options: OpenOptions<Kinds> = {},
+  given: OpenOptions<Kinds> = {},
 ): Promise<Offstage<Kinds & Pick<BuiltInKinds, 'command'>>> {
+  const options = readOptions('options', given, NAMES, invalidOption);
   const dataDir = dataDirOf(options);
   const settings = settingsFrom(options, process.env, dataDir === null ? null : join(dataDir, 'output'));
   const executors = executorsOf(options, settings.clock);
-  if (options.control === true && dataDir === null) {
+  if (checkFlag('control', options.control) === true && dataDir === null) {
     throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
   }
+  if (options.store !== undefined && stores.has(options.store)) {
+    throw offstageError('store.locked', { folder: 'This store', pid: process.pid });
+  }
   const store = options.store ?? (await levelStore(dataDir as string, { control: controlPathOf(options, dataDir) }));
-  const closers: (() => Promise<void> | void)[] = [];
+  stores.add(store);
+  const closers: (() => Promise<void> | void)[] = [() => void stores.delete(store)];
   let engine: Offstage<Kinds & Pick<BuiltInKinds, 'command'>>;
   try {
     const reap: ProcessReaper = (record) =>
       reapProcess(record, { clock: settings.clock, killAfterMs: settings.killAfterMs, deadlineMs: REAP_DEADLINE_MS });
     engine = await startEngine({ settings, store, executors, reap, closers });
   } catch (error) {
+    stores.delete(store);
     await store.close();
     throw error;
   }
@@ -86,7 +115,8 @@ const controlPathOf = (options: OpenOptions<Executors>, dataDir: string | null):
   options.control === true && dataDir !== null ? join(dataDir, CONTROL_SOCKET) : null;
 
 function dataDirOf(options: OpenOptions<Executors>): string | null {
-  const { dataDir, store } = options;
+  const { dataDir } = options;
+  const store = checkPort('store', options.store, ['get', 'getMany', 'range', 'batch', 'close']);
   if (dataDir !== undefined && store !== undefined) {
     throw offstageError('config.invalid', { option: 'store', message: 'give either a store or a dataDir, not both' });
   }
@@ -104,8 +134,15 @@ function executorsOf(
   options: OpenOptions<Executors>,
   clock: Parameters<typeof commandExecutor>[0]['clock'],
 ): ReadonlyMap<string, RegisteredExecutor> {
-  const kinds: Executors = { command: commandExecutor({ clock }), ...options.executors };
+  const own = readable('executors', () => entriesOf(options.executors), invalidOption);
+  const kinds: Executors = { command: commandExecutor({ clock }), ...own };
   return new Map(Object.entries(kinds).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
+}
+
+function entriesOf(executors: Executors | undefined): Executors {
+  if (executors === undefined) return {};
+  if (typeof executors === 'object' && executors !== null && !Array.isArray(executors)) return { ...executors };
+  throw invalidOption('executors', 'it must be an object of executors by their kind');
 }
 
 /** Closes on the first SIGINT or SIGTERM; the host's own handlers and exit code stay the host's. */

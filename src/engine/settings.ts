@@ -93,7 +93,11 @@ export function checkFlag(option: string, value: boolean | undefined): boolean |
 }
 
 /** An implementation of a port, where one is given. */
-export function checkPort<Port>(option: string, value: Port, verbs: readonly (keyof Port & string)[]): Port {
+export function checkPort<Port extends object>(
+  option: string,
+  value: Port | undefined,
+  verbs: readonly (keyof Port & string)[],
+): Port | undefined {
   if (value === undefined) return value;
   return readable(
     option,
