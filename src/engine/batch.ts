@@ -33,10 +33,9 @@ export interface Batch<T extends Transaction = Transaction> {
 export interface BatchOptions {
   readonly hooks: readonly CommitHook[];
   readonly firstSeq: number;
-  /** Told of a change that was decided on something else than what is stored; it is left out. */
-  readonly onUnsound: (error: Error) => void;
 }
 
+/** @throws Error when a step breaks BAT2, or what a hook throws */
 export function buildBatch<T extends Transaction>(transactions: readonly T[], options: BatchOptions): Batch<T> {
   const operations: StoreOperation[] = [];
   const events: UnnumberedEvent[] = [];
@@ -50,8 +49,7 @@ export function buildBatch<T extends Transaction>(transactions: readonly T[], op
       if (job.isDropped) continue;
       const before = last.get(job);
       if (change.before !== (before === undefined ? job.committed : before.change.after)) {
-        options.onUnsound(new Error(`a change of job ${job.base.jobId} was decided on a state that is not the stored one`));
-        continue;
+        throw new Error(`a change of job ${job.base.jobId} was decided on a state that is not the stored one`);
       }
       // A note about an ended job changes no field of its record, so its revision stays.
       const isNote = change.announce.length === 0 && change.before !== null && isFinished(change.before.state);

@@ -241,31 +241,33 @@ export class CommitLoop {
     return { ...batch, operations };
   }
 
-  /** What cannot be encoded, by an error of ours or of a hook, must not take the others with it (G16). */
+  /** A transaction that cannot be built, by an error of ours or of a hook, must not take the others with it (G16). */
   #encode(transactions: readonly Pending[]): Batch<Pending> {
-    const options = {
-      hooks: this.#host.hooks,
-      firstSeq: this.#seq + 1,
-      onUnsound: (error: Error) => this.#host.effectFailed(error),
-    };
+    const options = { hooks: this.#host.hooks, firstSeq: this.#seq + 1 };
     try {
       return buildBatch(transactions, options);
     } catch {
-      const sound = transactions.filter((transaction) => {
+      let batch = buildBatch<Pending>([], options);
+      for (const transaction of transactions) {
         try {
-          buildBatch([transaction], { ...options, onUnsound: () => {} });
-          return true;
+          batch = buildBatch([...batch.transactions, transaction], options);
         } catch (error) {
           this.#host.effectFailed(error);
-          for (const { job } of transaction.isCreation === true ? transaction.changes : []) this.#drop(job);
-          if (transaction.isCreation === true)
-            this.#guard(() => transaction.refuse?.(offstageError('store.failed', { message: 'it could not be encoded' })));
-          else this.#actOn([transaction]);
-          return false;
+          this.#giveUp(transaction);
         }
-      });
-      return buildBatch(sound, options);
+      }
+      return batch;
     }
+  }
+
+  /** It will never be stored: who waits for it is told what was decided, and the next start errors its job. */
+  #giveUp(transaction: Pending): void {
+    if (transaction.isCreation !== true) {
+      this.#actOn([transaction]);
+      return;
+    }
+    for (const { job } of transaction.changes) this.#drop(job);
+    this.#guard(() => transaction.refuse?.(offstageError('store.failed', { message: 'it could not be written down' })));
   }
 
   #reveal(batch: Batch<Pending>): void {

@@ -195,3 +195,32 @@ describe('prune', () => {
     await expect(offstage.get(job.jobId)).rejects.toMatchObject({ code: 'job.expired' });
   });
 });
+
+describe('a row that a hook cannot make', () => {
+  it('takes its own transaction along, and no other', async () => {
+    const gate = controlledExecutor();
+    await using engine = await testEngine({
+      executors: { gate },
+      hooks: [
+        (_, change) => {
+          if (change.job.base.subject === 'poison' && change.after.state !== 'queued') throw new Error('the hook failed');
+          return [];
+        },
+      ],
+    });
+    const { offstage, clock } = engine;
+    const [poison, fine] = await Promise.all([
+      offstage.spawn({ kind: 'gate', subject: 'poison' }),
+      offstage.spawn({ kind: 'gate' }),
+    ]);
+    await gate.release(poison.jobId);
+    await gate.release(fine.jobId);
+    expect(await offstage.wait(fine.jobId)).toMatchObject({ status: 'completed' });
+    await clock.settle();
+    expect(engine.log.some(({ event }) => event === 'effect.failed')).toBe(true);
+    expect(await offstage.wait(poison.jobId)).toMatchObject({ status: 'completed', durable: false });
+    const next = await offstage.spawn({ kind: 'gate' });
+    await gate.release(next.jobId);
+    expect(await offstage.wait(next.jobId)).toMatchObject({ status: 'completed' });
+  });
+});

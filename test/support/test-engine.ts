@@ -3,6 +3,7 @@ import type { Offstage } from '../../src/engine/offstage.ts';
 import type { ProcessReaper, RecoveryReport } from '../../src/engine/recovery.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
 import { startEngine } from '../../src/engine/start.ts';
+import type { CommitHook } from '../../src/engine/transaction.ts';
 import { resolveExecutor } from '../../src/executors/inline.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
 import type { Executors } from '../../src/model/executor.ts';
@@ -37,6 +38,7 @@ export interface TestEngineOptions extends EngineOptions {
   readonly store?: Store;
   readonly clock?: VirtualClock;
   readonly environment?: NodeJS.ProcessEnv;
+  readonly hooks?: readonly CommitHook[];
   /** What becomes of processes of an earlier engine; default: they are gone. */
   readonly reap?: ProcessReaper;
 }
@@ -58,6 +60,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     settings,
     store,
     executors,
+    hooks: options.hooks ?? [],
     reap: options.reap ?? (async () => ({ verdict: 'gone', detail: 'no processes in this test' })),
   });
   const events: OffstageEvent[] = [];
