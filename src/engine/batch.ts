@@ -22,7 +22,7 @@ export interface Step {
 
 export interface Batch<T extends Transaction = Transaction> {
   readonly transactions: readonly T[];
-  readonly operations: readonly StoreOperation[];
+  readonly operations: StoreOperation[];
   /** The first one gets the number `firstSeq`. */
   readonly events: readonly UnnumberedEvent[];
   readonly steps: readonly Step[];

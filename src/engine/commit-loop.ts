@@ -235,7 +235,7 @@ export class CommitLoop {
     const transactions = this.#pending.splice(0, taken);
     for (const { isCreation } of transactions) if (isCreation === true) this.#pendingCreations -= 1;
     const batch = this.#encode(transactions);
-    const operations = [...this.#retractions, ...batch.operations];
+    const operations = this.#retractions.length === 0 ? batch.operations : [...this.#retractions, ...batch.operations];
     operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([this.#seq + batch.events.length, this.#ordinal]) });
     if (this.#batches++ % LOW_WATER_EVERY === 0) operations.push({ type: 'put', key: KEYS.low, value: String(this.#lowWater()) });
     return { ...batch, operations };

@@ -16,6 +16,7 @@ const EMPTY = '%';
 
 const ORDINAL_DIGITS = 16;
 const ORDINAL = /^[0-9]{16}$/;
+const ZEROS = '0'.repeat(ORDINAL_DIGITS);
 
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
@@ -57,7 +58,8 @@ export function encodeOrdinal(ordinal: number): string {
   if (!Number.isSafeInteger(ordinal) || ordinal < 0) {
     throw offstageError('input.invalid', { argument: 'The ordinal', message: `${ordinal} is not a non-negative safe integer` });
   }
-  return String(ordinal).padStart(ORDINAL_DIGITS, '0');
+  // Faster than padStart, and this runs for every key of every job.
+  return (ZEROS + ordinal).slice(-ORDINAL_DIGITS);
 }
 
 /** @throws OffstageError `input.invalid` when `part` is nothing that `encodeOrdinal` makes */
