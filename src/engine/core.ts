@@ -9,7 +9,7 @@ import { decide, startJobActor } from '../actors/job-actor.ts';
 import { type ActorSystem, startActorSystem } from '../actors/supervisor-actor.ts';
 import { TimerService } from '../actors/timer-service.ts';
 import type { JobEvent } from '../machines/job.ts';
-import { offstageError } from '../model/errors.ts';
+import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
 import type { HistoryEntry } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
@@ -112,6 +112,26 @@ export class Core {
 
   get isClosing(): boolean {
     return this.system.supervisor.getSnapshot().hasTag('closing');
+  }
+
+  /** Nothing is read or written any more. */
+  get isClosed(): boolean {
+    return this.system.supervisor.getSnapshot().value === 'closed';
+  }
+
+  /** For every verb that reads: once the engine has closed, it answers so, also to what was under way. @throws OffstageError `engine.closing` */
+  async whileOpen<T>(verb: () => Promise<T>): Promise<T> {
+    if (this.isClosed) throw offstageError('engine.closing', {});
+    try {
+      return await verb();
+    } catch (error) {
+      throw this.isClosed && isOffstageError(error, 'store.closed') ? offstageError('engine.closing', {}) : error;
+    }
+  }
+
+  /** @throws OffstageError `engine.closing` */
+  assertOpen(): void {
+    if (this.isClosing) throw offstageError('engine.closing', {});
   }
 
   /** @throws OffstageError `engine.closing`, `engine.degraded` */

@@ -12,6 +12,7 @@ import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ContextMode, JobView } from '../model/records.ts';
 import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
+import { checkSignal, namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import type { LiveJob } from './live-job.ts';
@@ -21,9 +22,15 @@ import { OutputLog } from './output-log.ts';
 export interface ContextVerbs {
   spawnFrom(caller: Execution, options: SpawnOptions): Promise<JobView>;
   runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView>;
-  waitFrom(caller: Execution, jobId: string, options: WaitOptions): Promise<JobView>;
-  waitManyFrom(caller: Execution, jobIds: readonly string[], options: WaitManyOptions): Promise<readonly WaitManyEntry[]>;
+  waitFrom(caller: Execution, jobId: string, options: WaitOptions | undefined): Promise<JobView>;
+  waitManyFrom(
+    caller: Execution,
+    jobIds: readonly string[],
+    options: WaitManyOptions | undefined,
+  ): Promise<readonly WaitManyEntry[]>;
 }
+
+const RUN_NAMES = namesOf<{ readonly signal?: AbortSignal }>({ signal: true });
 
 export interface HandleMaker {
   handleOf(job: LiveJob, execution: Execution): ExecutionHandle;
@@ -72,17 +79,18 @@ export class BodyContext implements JobContext {
     return this.#verbs.spawnFrom(this.#execution, options);
   }
 
-  async run(options: SpawnOptions, more: { readonly signal?: AbortSignal } = {}): Promise<JobView> {
+  async run(options: SpawnOptions, more?: { readonly signal?: AbortSignal }): Promise<JobView> {
     this.#check(true);
-    return this.#verbs.runFrom(this.#execution, options, more.signal);
+    const { signal } = readOptions('options', more, RUN_NAMES);
+    return this.#verbs.runFrom(this.#execution, options, checkSignal('signal', signal));
   }
 
-  async wait(jobId: string, options: WaitOptions = {}): Promise<JobView> {
+  async wait(jobId: string, options?: WaitOptions): Promise<JobView> {
     this.#check(false);
     return this.#verbs.waitFrom(this.#execution, jobId, options);
   }
 
-  async waitMany(jobIds: readonly string[], options: WaitManyOptions = {}): Promise<readonly WaitManyEntry[]> {
+  async waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
     this.#check(false);
     return this.#verbs.waitManyFrom(this.#execution, jobIds, options);
   }

@@ -16,6 +16,7 @@ import type {
   ListQuery,
   PlanOptions,
   PlanSpec,
+  Retention,
   RowQuery,
   Snapshot,
   SpawnOptions,
@@ -28,29 +29,38 @@ import type { Store } from '../persistence/store.ts';
 import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { cancelMany } from './cancel-many.ts';
-import { Canceller } from './canceller.ts';
+import { Canceller, type CancelRequest } from './canceller.ts';
+import { checkSignal, namesOf, readArray, readOptions } from './check-options.ts';
+import { type Closer, closeAll } from './closers.ts';
 import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
 import type { PrintedOutput } from './output-log.ts';
-import { planJobs, runPlan } from './plans.ts';
+import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { matcherOf, Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
 import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './sessions.ts';
-import type { Settings } from './settings.ts';
+import { RETENTION_NAMES, type Settings } from './settings.ts';
 import { endAllJobs } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
-import { checkId, checkText } from './spawn-request.ts';
+import { checkId, checkText, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
 import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
 
-/** What belongs to the engine and closes with it gets the shutdown's grace, at most this long. */
-const LONGEST_CLOSE_MS = 10_000;
+const CANCEL_NAMES = namesOf<CancelOptions>({ reason: true });
+const SELECTOR_NAMES = namesOf<CancelManySelector>({
+  ids: true,
+  sessionId: true,
+  taskId: true,
+  parentMessageId: true,
+  parentJobId: true,
+  status: true,
+});
 
 /** What a kind's executor takes. */
 export type InputOf<Kind extends AnyExecutor> =
@@ -77,7 +87,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly #retention: RetentionSweep;
   readonly #onClose = new Set<() => void>();
   /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
-  readonly #closers: readonly (() => Promise<void> | void)[];
+  readonly #closers: readonly Closer[];
   #closing: Promise<void> | null = null;
   /** Readers of events have been ended, and new ones end at once. */
   #hasClosed = false;
@@ -91,7 +101,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     executors: ReadonlyMap<string, RegisteredExecutor>,
     recovered: Recovered,
     hooks: readonly CommitHook[] = [],
-    closers: readonly (() => Promise<void> | void)[] = [],
+    closers: readonly Closer[] = [],
   ) {
     const core = new Core(settings, store, executors, recovered, hooks);
     this.#core = core;
@@ -132,12 +142,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
 
   /** @throws OffstageError `job.not_found`, `job.expired` */
   get(jobId: string): Promise<JobView> {
-    return this.#queries.get(jobId);
+    return this.#core.whileOpen(() => this.#queries.get(jobId));
   }
 
   /** Newest first. @throws OffstageError `input.invalid`; `job.not_found`, `job.expired` for an unknown `before` */
   list(query?: ListQuery): Promise<readonly JobView[]> {
-    return this.#queries.list(query);
+    return this.#core.whileOpen(() => this.#queries.list(query));
   }
 
   /**
@@ -146,30 +156,33 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
    * @throws OffstageError `job.not_found`, `job.expired`, `input.invalid`, `limit.waiters`; the signal's reason
    */
   wait(jobId: string, options?: WaitOptions): Promise<JobView> {
-    return this.#waiting.wait(jobId, options);
+    return this.#core.whileOpen(() => this.#waiting.wait(jobId, options));
   }
 
   /** An entry per id, in order, duplicates kept; unknown and pruned ids are marked. */
   waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
-    return this.#waiting.waitMany(jobIds, options);
+    return this.#core.whileOpen(() => this.#waiting.waitMany(jobIds, options));
   }
 
   /**
    * Asks the job and all its descendants to end. Resolves with the current record once the request is durable; never waits for the body.
    * @throws OffstageError `job.not_found`, `job.expired`, `engine.closing`
    */
-  async cancel(jobId: string, options: CancelOptions = {}): Promise<JobView> {
+  async cancel(jobId: string, options?: CancelOptions): Promise<JobView> {
     checkId('jobId', jobId);
-    const reason = options.reason ?? null;
-    if (this.#core.isClosing) throw offstageError('engine.closing', {});
-    const request = { code: 'cancel.user', reason: reason === null ? null : checkText('reason', reason, '') } as const;
+    const reason = reasonOf(options);
+    this.#core.assertOpen();
+    return this.#core.whileOpen(() => this.#cancel(jobId, { code: 'cancel.user', reason }));
+  }
+
+  async #cancel(jobId: string, request: CancelRequest): Promise<JobView> {
     const job = this.#core.jobs.get(jobId);
     if (job === undefined) {
       const admitting = this.#admission.cancelWhenAdmitted(jobId, request);
       if (admitting !== null) return admitting;
       let stored = await this.#core.rows.find(jobId);
       // It may have been accepted while the store was asked; or have ended since, and then its end is stored by now.
-      if (this.#core.jobs.has(jobId)) return this.cancel(jobId, options);
+      if (this.#core.jobs.has(jobId)) return this.#cancel(jobId, request);
       if (stored !== null && stored !== 'expired' && !isFinished(stored.snapshot.state))
         stored = await this.#core.rows.find(jobId);
       if (stored === 'expired') throw offstageError('job.expired', { jobId });
@@ -182,10 +195,13 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   }
 
   /** Cancels what the selector names; answers arrays of ids. */
-  async cancelMany(selector: CancelManySelector, options: CancelOptions = {}): Promise<CancelManyResult> {
+  async cancelMany(selector: CancelManySelector, options?: CancelOptions): Promise<CancelManyResult> {
     const { jobs } = this.#core;
-    const reason = options.reason === undefined ? null : checkText('reason', options.reason, '');
-    return cancelMany(selector, {
+    const reason = reasonOf(options);
+    const { ids, ...rest } = readOptions('selector', selector, SELECTOR_NAMES);
+    const given = ids === undefined ? rest : { ...rest, ids: readArray('ids', ids) as readonly string[] };
+    this.#core.assertOpen();
+    return cancelMany(given, {
       unfinished: (jobId) => {
         const job = jobs.get(jobId);
         if (job === undefined) return this.#admission.isAdmitting(jobId) ? 'pending' : null;
@@ -208,27 +224,27 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       },
       list: (query) => this.list(query),
       get: (jobId) => this.get(jobId),
-      cancel: (jobId) => this.cancel(jobId, options),
+      cancel: (jobId) => this.cancel(jobId, reason === null ? {} : { reason }),
     });
   }
 
   /** Everything that happened to the job, oldest first; it answers why the job is where it is. */
   history(jobId: string): Promise<readonly HistoryEntry[]> {
-    return this.#queries.history(jobId);
+    return this.#core.whileOpen(() => this.#queries.history(jobId));
   }
 
   /** What the job has printed; with `tail`, only its last lines. */
   output(jobId: string, options?: { readonly tail?: number }): Promise<string> {
-    return this.#queries.output(jobId, options);
+    return this.#core.whileOpen(() => this.#queries.output(jobId, options));
   }
 
   /** The same with the places of its pieces: `end` and their offsets count as the `offset` of `job.output` events does. */
   printed(jobId: string, options?: { readonly onlyEnd?: boolean }): Promise<PrintedOutput> {
-    return this.#queries.printed(jobId, options);
+    return this.#core.whileOpen(() => this.#queries.printed(jobId, options));
   }
 
   /** Record events after a cursor, then everything that happens. Leaving the loop ends it. */
-  events(options: EventsOptions = {}): AsyncIterableIterator<OffstageEvent> & AsyncDisposable {
+  events(options?: EventsOptions): AsyncIterableIterator<OffstageEvent> & AsyncDisposable {
     const iterator = readFrom(this.#core, options, (end) => {
       if (this.#hasClosed) end();
       this.#onClose.add(end);
@@ -244,21 +260,22 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
 
   /** Calls back for every live event; may throw. Returns a function that ends it. */
   onEvent(callback: EventCallback): () => void {
+    if (typeof callback !== 'function') throw invalidInput('callback', 'it must be a function');
     return this.#core.bus.subscribe(callback);
   }
 
   /** Everything at one instant, with the `seq` to follow from. */
   snapshot(): Promise<Snapshot> {
-    return this.#queries.snapshot();
+    return this.#core.whileOpen(() => this.#queries.snapshot());
   }
 
   health(): Health {
     return this.#queries.health();
   }
 
-  /** Processes that were launched and are not yet verified gone. @throws OffstageError `store.failed`, `store.closed` */
+  /** Processes that were launched and are not yet verified gone. @throws OffstageError `store.failed` */
   processes(): Promise<readonly ProcessRecord[]> {
-    return readProcessRecords(this.#core.store);
+    return this.#core.whileOpen(() => readProcessRecords(this.#core.store));
   }
 
   /** Unfinished jobs, for screens; changes with each commit. */
@@ -272,18 +289,22 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   }
 
   /** Prunes finished jobs now, by the engine's retention or by tighter limits. */
-  prune(limits?: { readonly maxAgeMs?: number | null; readonly maxJobs?: number | null }): Promise<PruneResult> {
-    return this.#retention.prune(limits);
+  async prune(limits?: Retention): Promise<PruneResult> {
+    const given = readOptions('limits', limits, RETENTION_NAMES);
+    this.#core.assertOpen();
+    return this.#core.whileOpen(() => this.#retention.prune(given));
   }
 
   readonly plan = {
     /** Spawns all and waits for all, without limit; answers like `waitMany`. */
-    run: async (specs: readonly PlanSpec[], options: PlanOptions = {}): Promise<readonly WaitManyEntry[]> => {
+    run: async (specs: readonly PlanSpec[], given?: PlanOptions): Promise<readonly WaitManyEntry[]> => {
+      const options = readOptions('options', given, PLAN_NAMES);
+      const signal = checkSignal('signal', options.signal);
       const jobs = planJobs(specs, options, () => this.#core.settings.ids.id('plan'));
       const parent =
         options.parentJobId === undefined ? null : this.#core.registry.get(checkId('parentJobId', options.parentJobId));
       if (parent === undefined) throw offstageError('job.not_found', { jobId: options.parentJobId ?? '' });
-      return runPlan(jobs, options.signal, {
+      return runPlan(jobs, signal, {
         spawn: (job) => this.#admission.spawn(job, parent?.job ?? null),
         waitMany: (jobIds) =>
           parent === null
@@ -298,16 +319,16 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     /** @throws OffstageError `task.not_found`, `session.expired`, `input.invalid` (the id exists) */
     create: (options?: CreateSessionOptions): Promise<SessionRow> => this.#sessions.create(options),
     /** @throws OffstageError `session.not_found` */
-    get: (sessionId: string): Promise<SessionRow> => this.#sessions.get(sessionId),
-    list: (query?: RowQuery): Promise<readonly SessionRow[]> => this.#sessions.list(query),
+    get: (sessionId: string): Promise<SessionRow> => this.#core.whileOpen(() => this.#sessions.get(sessionId)),
+    list: (query?: RowQuery): Promise<readonly SessionRow[]> => this.#core.whileOpen(() => this.#sessions.list(query)),
   };
 
   readonly tasks = {
     /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
     create: (options?: CreateTaskOptions): Promise<TaskRow> => this.#sessions.createTask(options),
     /** @throws OffstageError `task.not_found` */
-    get: (taskId: string): Promise<TaskRow> => this.#sessions.getTask(taskId),
-    list: (query?: RowQuery): Promise<readonly TaskRow[]> => this.#sessions.listTasks(query),
+    get: (taskId: string): Promise<TaskRow> => this.#core.whileOpen(() => this.#sessions.getTask(taskId)),
+    list: (query?: RowQuery): Promise<readonly TaskRow[]> => this.#core.whileOpen(() => this.#sessions.listTasks(query)),
   };
 
   /** Ends everything within `shutdownGraceMs`, settles every waiter, closes the store. A second call joins the first. */
@@ -332,32 +353,15 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     for (const end of this.#onClose) end();
     core.timers.clear();
     const closers = [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())];
-    await Promise.all(closers.map((close) => this.#closeInTime(close)));
+    await closeAll(core, closers);
     core.system.supervisor.send({ type: 'engine.closed' });
     core.system.stop();
     await core.store.close();
   }
 
-  /** What hangs on the engine may hang itself; it must not keep the engine from closing (G16). */
-  async #closeInTime(close: () => Promise<void> | void): Promise<void> {
-    const { clock, shutdownGraceMs } = this.#core.settings;
-    let stop = (): void => {};
-    const late = new Promise<never>((_, reject) => {
-      const limitMs = Math.min(shutdownGraceMs, LONGEST_CLOSE_MS);
-      stop = clock.schedule(limitMs, () => reject(new Error(`it has not closed within ${limitMs} ms`)));
-    });
-    try {
-      await Promise.race([Promise.resolve().then(close), late]);
-    } catch (error) {
-      this.#core.report('close.failed', error);
-    } finally {
-      stop();
-    }
-  }
-
   async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
     signal?.throwIfAborted();
-    const child = await this.#admission.spawn({ ...options, wait: true }, caller.job);
+    const child = await this.#admission.spawn({ ...readOptions('options', options, SPAWN_NAMES), wait: true }, caller.job);
     const gone = (): void => this.#callerGone([child.jobId]);
     // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
     const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
@@ -379,4 +383,10 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     const changes = this.#canceller.decide(jobs, { code: 'cancel.caller_gone', reason: null });
     if (changes.length > 0) this.#core.submit({ changes, effects: () => this.#canceller.runEffectsOf(changes) });
   }
+}
+
+/** Why; null without a reason. @throws OffstageError `input.invalid` */
+function reasonOf(options: CancelOptions | undefined): string | null {
+  const reason = readOptions('options', options, CANCEL_NAMES).reason ?? null;
+  return reason === null ? null : checkText('reason', reason, '');
 }

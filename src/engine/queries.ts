@@ -10,6 +10,7 @@ import { type HistoryEntry, isTerminal, JOB_STATUSES, type JobStatus, type JobVi
 import type { Health, ListQuery, Snapshot } from '../model/requests.ts';
 import { historyOf, isFinished, type JobBase, type StoredJob, statusOfState } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
+import { namesOf, readArray, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { explain } from './explain.ts';
 import { checkListLimit } from './list-limit.ts';
@@ -41,7 +42,8 @@ export class Queries {
     return this.#core.committedJob(jobId)?.view() ?? storedView(stored);
   }
 
-  async list(query: ListQuery = {}): Promise<readonly JobView[]> {
+  async list(given?: ListQuery): Promise<readonly JobView[]> {
+    const query = readOptions('query', given, LIST_NAMES);
     const limit = checkListLimit(query.limit);
     const matches = matcherOf(query);
     const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : await this.#ordinalOf(query.before);
@@ -90,8 +92,8 @@ export class Queries {
   }
 
   /** What the job has printed, or its last `tail` lines. */
-  async output(jobId: string, options: { readonly tail?: number } = {}): Promise<string> {
-    const { tail } = options;
+  async output(jobId: string, options?: { readonly tail?: number }): Promise<string> {
+    const { tail } = readOptions('options', options, OUTPUT_NAMES);
     if (tail !== undefined && (!Number.isInteger(tail) || tail < 0))
       throw invalidInput('tail', 'it must be a number of lines of 0 or more');
     const text = await this.#wholeOutput(checkId('jobId', jobId), tail !== undefined);
@@ -99,7 +101,8 @@ export class Queries {
   }
 
   /** What is kept of it, with its places; with `onlyEnd`, just the last 256 KiB or so. */
-  async printed(jobId: string, { onlyEnd = false }: { readonly onlyEnd?: boolean } = {}): Promise<PrintedOutput> {
+  async printed(jobId: string, options?: { readonly onlyEnd?: boolean }): Promise<PrintedOutput> {
+    const { onlyEnd = false } = readOptions('options', options, PRINTED_NAMES);
     const { stored, ordinal } = await this.#storedOutput(checkId('jobId', jobId));
     if (stored === null) return { pieces: [], end: 0 };
     const directory = onlyEnd ? null : this.#core.settings.spillDirectory;
@@ -184,12 +187,28 @@ export function lastLines(text: string, count: number): string {
 /** The wanted states; null for all. @throws OffstageError `input.invalid` */
 export function statusesOf(status: ListQuery['status']): readonly JobStatus[] | null {
   if (status === undefined) return null;
-  const statuses = typeof status === 'string' ? [status] : status;
+  const statuses = (typeof status === 'string' ? [status] : readArray('status', status)) as readonly JobStatus[];
   for (const one of statuses) {
-    if (!JOB_STATUSES.includes(one)) throw invalidInput('status', `${JSON.stringify(one)} is none of ${JOB_STATUSES.join(', ')}`);
+    if (JOB_STATUSES.includes(one)) continue;
+    const shown = typeof one === 'string' ? JSON.stringify(one) : `a ${typeof one}`;
+    throw invalidInput('status', `${shown} is none of ${JOB_STATUSES.join(', ')}`);
   }
   return statuses;
 }
+
+const LIST_NAMES = namesOf<ListQuery>({
+  sessionId: true,
+  callerSessionId: true,
+  taskId: true,
+  parentJobId: true,
+  parentMessageId: true,
+  kind: true,
+  status: true,
+  limit: true,
+  before: true,
+});
+const OUTPUT_NAMES = namesOf<{ readonly tail?: number }>({ tail: true });
+const PRINTED_NAMES = namesOf<{ readonly onlyEnd?: boolean }>({ onlyEnd: true });
 
 const FILTERS = ['sessionId', 'callerSessionId', 'taskId', 'parentJobId', 'parentMessageId', 'kind'] as const;
 

@@ -11,6 +11,7 @@ import type { SessionRow, TaskRow } from '../model/records.ts';
 import type { RowQuery } from '../model/requests.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
+import { namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
 import { checkId, checkText, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
@@ -32,6 +33,10 @@ export interface CreateSessionOptions {
   readonly taskId?: string;
   readonly agentId?: string;
 }
+
+const TASK_NAMES = namesOf<CreateTaskOptions>({ taskId: true, title: true });
+const SESSION_NAMES = namesOf<CreateSessionOptions>({ sessionId: true, taskId: true, agentId: true });
+const QUERY_NAMES = namesOf<RowQuery>({ limit: true, before: true });
 
 /** Rows kept in memory; more are read again when they are asked for. */
 const CACHE_SIZE = 10_000;
@@ -68,7 +73,8 @@ export class Sessions {
     return row;
   }
 
-  async list(query: RowQuery = {}): Promise<readonly SessionRow[]> {
+  async list(given?: RowQuery): Promise<readonly SessionRow[]> {
+    const query = readOptions('query', given, QUERY_NAMES);
     return newestFirst(
       await this.#readAll<SessionRow>(RANGES.sessions),
       (row) => row.sessionId,
@@ -77,7 +83,8 @@ export class Sessions {
     );
   }
 
-  async create(options: CreateSessionOptions = {}): Promise<SessionRow> {
+  async create(given?: CreateSessionOptions): Promise<SessionRow> {
+    const options = readOptions('options', given, SESSION_NAMES);
     this.#core.assertAccepting();
     const sessionId =
       options.sessionId === undefined ? this.#core.settings.ids.id('session') : checkId('sessionId', options.sessionId);
@@ -95,7 +102,8 @@ export class Sessions {
     });
   }
 
-  async createTask(options: CreateTaskOptions = {}): Promise<TaskRow> {
+  async createTask(given?: CreateTaskOptions): Promise<TaskRow> {
+    const options = readOptions('options', given, TASK_NAMES);
     this.#core.assertAccepting();
     const taskId = options.taskId === undefined ? this.#core.settings.ids.id('task') : checkId('taskId', options.taskId);
     const title = checkText('title', options.title, '');
@@ -116,7 +124,8 @@ export class Sessions {
     return row;
   }
 
-  async listTasks(query: RowQuery = {}): Promise<readonly TaskRow[]> {
+  async listTasks(given?: RowQuery): Promise<readonly TaskRow[]> {
+    const query = readOptions('query', given, QUERY_NAMES);
     return newestFirst(
       await this.#readAll<TaskRow>(RANGES.tasks),
       (row) => row.taskId,

@@ -65,7 +65,7 @@ function graceMs(option: string, value: number | null | undefined, defaultMs: nu
   throw invalidOption(option, `it must be milliseconds of 0 or more, or null for none, not ${shown(value)}`);
 }
 
-const RETENTION_NAMES = namesOf<Retention>({ maxAgeMs: true, maxJobs: true });
+export const RETENTION_NAMES = namesOf<Retention>({ maxAgeMs: true, maxJobs: true });
 
 function retention(given: Retention | null | undefined): Settings['retention'] {
   if (given === null) return { maxAgeMs: null, maxJobs: null };

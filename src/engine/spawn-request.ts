@@ -9,6 +9,7 @@ import { LIMITS } from '../model/limits.ts';
 import type { ContextMode } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
 import type { JobBase } from '../persistence/job-codec.ts';
+import { checkNames, namesOf, readable } from './check-options.ts';
 import type { RegisteredExecutor } from './core.ts';
 import { validateWith } from './standard-schema.ts';
 
@@ -40,6 +41,23 @@ export interface SpawnContent extends CheckedInput {
 export const DEFAULT_SESSION = 'default';
 const SUBJECT_CHARACTERS = 60;
 const NO_INPUT_YET: CheckedInput = { input: null, inputCharacters: 0, secretInput: null };
+
+export const SPAWN_NAMES = namesOf<SpawnOptions>({
+  kind: true,
+  input: true,
+  jobId: true,
+  subject: true,
+  description: true,
+  agentId: true,
+  sessionId: true,
+  callerSessionId: true,
+  parentJobId: true,
+  parentMessageId: true,
+  contextMode: true,
+  wait: true,
+  timeoutMs: true,
+  idleTimeoutMs: true,
+});
 
 export const invalidInput = (argument: string, message: string): OffstageError =>
   offstageError('input.invalid', { argument, message });
@@ -97,18 +115,25 @@ function checkedInput(value: unknown, executor: RegisteredExecutor): CheckedInpu
 }
 
 /** @throws OffstageError `input.invalid`, `executor.unknown`, `limit.input_bytes` */
-export function checkSpawn(
+export const checkSpawn = (
+  options: SpawnOptions,
+  executors: ReadonlyMap<string, RegisteredExecutor>,
+  parent: JobBase | null,
+): SpawnContent => readable('options', () => contentOf(options, executors, parent));
+
+function contentOf(
   options: SpawnOptions,
   executors: ReadonlyMap<string, RegisteredExecutor>,
   parent: JobBase | null,
 ): SpawnContent {
-  if (typeof options !== 'object' || options === null) throw invalidInput('options', 'it must be an object');
+  checkNames('options', options, SPAWN_NAMES);
   const kind = checkId('kind', options.kind);
   const executor = executors.get(kind);
   if (executor === undefined) throw offstageError('executor.unknown', { kind });
   const contextMode = options.contextMode ?? 'inherit';
   if (contextMode !== 'inherit' && contextMode !== 'clean') throw invalidInput('contextMode', "it must be 'inherit' or 'clean'");
-  if (options.wait !== undefined && typeof options.wait !== 'boolean') throw invalidInput('wait', 'it must be true or false');
+  const wait = options.wait ?? false;
+  if (typeof wait !== 'boolean') throw invalidInput('wait', 'it must be true or false');
   const description = text('description', options.description, '');
   const descriptionBytes = Buffer.byteLength(description);
   if (descriptionBytes > LIMITS.inputBytes)
@@ -118,6 +143,8 @@ export function checkSpawn(
   const caller = optionalId('callerSessionId', options.callerSessionId) ?? parent?.sessionId ?? null;
   const validated = executor.input === undefined ? options.input : validateWith(executor.input, options.input, 'input');
   const pendingInput = validated instanceof Promise ? validated.then((value) => checkedInput(value, executor)) : null;
+  // Whatever else is refused meanwhile: its answer is then for nobody.
+  pendingInput?.catch(() => {});
   const checked = pendingInput === null ? checkedInput(validated, executor) : NO_INPUT_YET;
   // Field by field: a spread here costs as much as everything else in this function.
   return {
@@ -135,7 +162,7 @@ export function checkSpawn(
     parentJobId: parent?.jobId ?? optionalId('parentJobId', options.parentJobId),
     parentMessageId: optionalId('parentMessageId', options.parentMessageId),
     contextMode,
-    wait: options.wait ?? false,
+    wait,
     timeoutMs: duration('timeoutMs', options.timeoutMs),
     idleTimeoutMs: duration('idleTimeoutMs', options.idleTimeoutMs),
   };

@@ -1,6 +1,7 @@
 /** Brings an engine up on a store: recovers what the last process left, then accepts work. */
 import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
+import type { Closer } from './closers.ts';
 import type { RegisteredExecutor } from './core.ts';
 import { Offstage } from './offstage.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
@@ -14,7 +15,7 @@ export interface StartOptions {
   readonly reap: ProcessReaper;
   readonly hooks?: readonly CommitHook[];
   /** Called at close, before the store goes; may grow while the engine runs. */
-  readonly closers?: readonly (() => Promise<void> | void)[];
+  readonly closers?: readonly Closer[];
 }
 
 /** @throws OffstageError `store.corrupt`, `store.failed` */
