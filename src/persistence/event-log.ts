@@ -64,12 +64,13 @@ export function segmentOperation(firstSeq: number, events: readonly UnnumberedEv
   return { type: 'put', key: KEYS.events(firstSeq), value: JSON.stringify([SEGMENT_VERSION, ...events.map(encodeEvent)]) };
 }
 
-interface Segment {
+export interface Segment {
   readonly firstSeq: number;
   readonly events: readonly RecordEvent[];
 }
 
-function decodeSegment(key: string, value: string, epoch: string): Segment {
+/** @throws OffstageError `store.corrupt` */
+export function decodeSegment(key: string, value: string, epoch: string): Segment {
   const firstSeq = decodeOrdinal(key.slice(2));
   let stored: unknown;
   try {

@@ -5,7 +5,7 @@
  * REP2  A repair may be cut off at any point. Until the new store is complete the old one stays in its place; after that the repair
  *       can only be finished, and until it is, opening is refused.
  * REP3  A row comes back in its newest intact version. A version that was lost may have replaced or deleted it: whether rows still make sense
- *       together is judged by those who know what they mean (`checkRows`).
+ *       together is judged by those who know what they mean (`checkRows`; row-check.ts knows an engine's).
  */
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -51,8 +51,8 @@ export interface RepairReport<Rows> {
 }
 
 export interface RepairOptions<Rows> {
-  /** Judges, and may mend, the rows of the repaired store. */
-  readonly checkRows?: (store: Store) => Promise<Rows>;
+  /** Judges, and may mend, the rows of the repaired store; `damage` is what was found in its files. */
+  readonly checkRows?: (store: Store, damage: readonly StoreFault[]) => Promise<Rows>;
 }
 
 /**
@@ -64,7 +64,7 @@ export async function repairStore<Rows = never>(dataDir: string, options: Repair
   if (options.checkRows === undefined) return { ...report, rows: null };
   const store = await levelStore(dataDir);
   try {
-    return { ...report, rows: await options.checkRows(store) };
+    return { ...report, rows: await options.checkRows(store, report.damage) };
   } finally {
     await store.close();
   }

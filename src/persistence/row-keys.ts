@@ -45,6 +45,11 @@ export const RANGES = {
   sessions: { gte: 'n/', lt: `n/${END}` },
   tasks: { gte: 'o/', lt: `o/${END}` },
   processes: { gte: 'x/', lt: `x/${END}` },
+  large: { gte: 'b/', lt: `b/${END}` },
+  outputs: { gte: 'y/', lt: `y/${END}` },
+  ids: { gte: 'i/', lt: `i/${END}` },
+  /** Of all sessions. */
+  sessionIndex: { gte: 's/', lt: `s/${END}` },
   sessionJobs: (sessionId: string) => ({ gte: `s/${encodeId(sessionId)}/`, lt: `s/${encodeId(sessionId)}/${END}` }),
 } as const;
 

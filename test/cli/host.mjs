@@ -1,5 +1,6 @@
 /** A program that embeds the engine, for tests. Usage: node host.mjs <task> <dataDir> [argument]. */
 import { open } from '../../dist/open.js';
+import { levelStore } from '../../dist/persistence/level-store.js';
 
 const [task, dataDir, argument] = process.argv.slice(2);
 
@@ -34,6 +35,45 @@ const tasks = {
       { timeoutMs: null },
     );
     await offstage.close();
+    console.log('ready');
+  },
+
+  /** Finished jobs with inputs that lie in rows of their own. */
+  async large() {
+    const offstage = await open({ dataDir, durability: 'process', executors: { echo: async () => 'done' } });
+    const ids = Array.from({ length: 1_200 }, (_, n) => `large-${n}`);
+    const input = (n) => String(n).repeat(3_000).slice(0, 3_000);
+    await Promise.all(ids.map((jobId, n) => offstage.spawn({ kind: 'echo', jobId, input: input(n) })));
+    await offstage.waitMany(ids, { timeoutMs: null });
+    await offstage.close();
+    console.log('ready');
+  },
+
+  /** Asks for every large job again, with its id: says which are answered how. */
+  async again() {
+    const answers = {};
+    const offstage = await open({ dataDir, executors: { echo: async () => 'again' } });
+    for (let n = 0; n < 1_200; n++) {
+      const answer = await offstage.spawn({ kind: 'echo', jobId: `large-${n}`, input: 0 }).then(
+        () => 'accepted',
+        ({ code }) => code,
+      );
+      answers[answer] = (answers[answer] ?? 0) + 1;
+    }
+    const { jobs } = await offstage.prune({ maxJobs: 0 });
+    await offstage.close();
+    console.log(JSON.stringify({ answers, jobs }));
+  },
+
+  /** One job that its id does not lead to. */
+  async unfit() {
+    const offstage = await open({ dataDir, executors: { echo: async () => 'done' } });
+    await offstage.spawn({ kind: 'echo', jobId: 'one' });
+    await offstage.wait('one');
+    await offstage.close();
+    const store = await levelStore(dataDir);
+    await store.batch([{ type: 'del', key: 'i/one' }], { sync: true });
+    await store.close();
     console.log('ready');
   },
 

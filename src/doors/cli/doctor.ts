@@ -2,6 +2,7 @@
  * `offstage doctor`: looks the data over and changes nothing; with `--repair`, keeps what is intact of a damaged store.
  *
  * DOC1  Looking starts no recovery: what a dead process left is shown as it lies there.
+ * DOC2  Intact is what can be read, listed and pruned: the rows are looked at as well as the files. After a repair, all of it is.
  */
 import { systemClock } from '../../actors/clock.ts';
 import { readProcessRecords } from '../../engine/process-records.ts';
@@ -10,12 +11,17 @@ import { offstageError } from '../../model/errors.ts';
 import type { ProcessRecord } from '../../model/records.ts';
 import type { Health } from '../../model/requests.ts';
 import { readOwner } from '../../persistence/ownership.ts';
+import type { RowCheck } from '../../persistence/row-check.ts';
 import { connectControl } from '../control-client.ts';
 import { healthFromWire, processFromWire } from '../wire-names.ts';
 import { type Cli, rowsOf } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
+import { findingInWords } from './row-words.ts';
 import { printable } from './terminal.ts';
 import { counted } from './words.ts';
+
+/** Numbers that are left out after damage: more than ever were in a part of a log that was lost. */
+const SKIPPED_NUMBERS = 1_000_000;
 
 export interface DoctorOptions {
   readonly repair?: boolean;
@@ -32,6 +38,8 @@ interface Findings {
   readonly health: Health | null;
   /** Null when it could not be looked at, because the owner is at work in it. */
   readonly store: { readonly damage: readonly string[]; readonly rows: number } | null;
+  /** Whether the rows make sense together; null when the files are damaged, or when the owner is at work in them. */
+  readonly rows: RowCheck | null;
   readonly processes: readonly ProcessLine[];
   readonly repair?: { readonly keptRows: number; readonly lost: unknown; readonly setAside: string | null };
 }
@@ -45,8 +53,9 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
   const findings = owned ?? (options.repair === true ? await repair(dataDir) : await look(dataDir));
   if (cli.isJson) await cli.document(findings);
   else for (const line of linesOf(findings)) await cli.out.line(line);
-  const isDamaged = findings.repair === undefined && (findings.store?.damage.length ?? 0) > 0;
-  return isDamaged ? EXIT.store : EXIT.done;
+  if (findings.repair !== undefined) return EXIT.done;
+  if ((findings.store?.damage.length ?? 0) > 0) return EXIT.store;
+  return (findings.rows?.findings.length ?? 0) > 0 ? EXIT.failed : EXIT.done;
 }
 
 async function lookThroughOwner(dataDir: string): Promise<Findings | null> {
@@ -61,6 +70,7 @@ async function lookThroughOwner(dataDir: string): Promise<Findings | null> {
       owner: { pid: owner.pid },
       health,
       store: null,
+      rows: null,
       processes: await judged(rowsOf(processes).map(processFromWire)),
     };
   } finally {
@@ -71,31 +81,44 @@ async function lookThroughOwner(dataDir: string): Promise<Findings | null> {
 async function look(dataDir: string): Promise<Findings> {
   const { inspectStore } = await import('../../persistence/repair.ts');
   const { damage, rows } = await inspectStore(dataDir);
-  const processes = damage.length === 0 ? await judged(await recordsIn(dataDir)) : [];
-  return { dataDir, owner: null, health: null, store: { damage: damage.map(({ message }) => message), rows }, processes };
+  const store = { damage: damage.map(({ message }) => message), rows };
+  const inside = damage.length === 0 ? await lookInside(dataDir) : { rows: null, processes: [] };
+  return { dataDir, owner: null, health: null, store, ...inside };
+}
+
+async function lookInside(dataDir: string): Promise<Pick<Findings, 'rows' | 'processes'>> {
+  const { levelStore } = await import('../../persistence/level-store.ts');
+  const { checkRows } = await import('../../persistence/row-check.ts');
+  const store = await levelStore(dataDir);
+  try {
+    const rows = await checkRows(store, { isMending: false, at: systemClock.now() });
+    // A record that cannot be read is among the findings.
+    const isReadable = rows.findings.every(({ kind }) => kind !== 'unreadable');
+    return { rows, processes: isReadable ? await judged(await readProcessRecords(store)) : [] };
+  } finally {
+    await store.close();
+  }
 }
 
 async function repair(dataDir: string): Promise<Findings> {
   const { repairStore } = await import('../../persistence/repair.ts');
-  const { damage, keptRows, lost, setAside } = await repairStore(dataDir);
+  const { checkRows } = await import('../../persistence/row-check.ts');
+  const { damage, keptRows, lost, setAside, rows } = await repairStore(dataDir, {
+    checkRows: async (store, found) => {
+      const skippedNumbers = found.length === 0 ? 0 : SKIPPED_NUMBERS;
+      const check = await checkRows(store, { isMending: true, at: systemClock.now(), skippedNumbers });
+      return { check, processes: await judged(await readProcessRecords(store)) };
+    },
+  });
   return {
     dataDir,
     owner: null,
     health: null,
     store: { damage: damage.map(({ message }) => message), rows: keptRows },
-    processes: await judged(await recordsIn(dataDir)),
+    rows: rows?.check ?? null,
+    processes: rows?.processes ?? [],
     repair: { keptRows, lost, setAside },
   };
-}
-
-async function recordsIn(dataDir: string): Promise<readonly ProcessRecord[]> {
-  const { levelStore } = await import('../../persistence/level-store.ts');
-  const store = await levelStore(dataDir);
-  try {
-    return await readProcessRecords(store);
-  } finally {
-    await store.close();
-  }
 }
 
 const judged = (records: readonly ProcessRecord[]): Promise<readonly ProcessLine[]> =>
@@ -112,16 +135,30 @@ function* linesOf(findings: Findings): Generator<string> {
     const { running, queued } = health.pool;
     yield `${dataDir} is in use by process ${owner.pid}, which is ${health.status}: ${counted(running, 'job')} running, ${queued} queued.`;
   }
-  if (store !== null) {
-    for (const message of store.damage) yield `Damage: ${printable(message)}.`;
-    if (store.damage.length === 0) yield `The store in ${dataDir} is intact: ${counted(store.rows, 'row')}.`;
-    else if (findings.repair === undefined) yield `${counted(store.rows, 'row')} can be kept: offstage doctor --repair`;
-  }
-  if (findings.repair !== undefined && findings.repair.setAside !== null) {
-    yield `Kept ${counted(findings.repair.keptRows, 'row')}. The damaged store lies in ${findings.repair.setAside}.`;
-  }
+  if (store !== null) yield* storeLines(findings, store);
   if (processes.length > 0) yield `${counted(processes.length, 'process record')}:`;
   for (const { jobId, executionId, pid, verdict, detail } of processes) {
     yield `  ${printable(jobId)}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
+  }
+}
+
+function* storeLines({ dataDir, rows, repair }: Findings, store: NonNullable<Findings['store']>): Generator<string> {
+  for (const message of store.damage) yield `Damage: ${printable(message)}.`;
+  if (repair === undefined && store.damage.length > 0)
+    yield `${counted(store.rows, 'row')} can be kept: offstage doctor --repair`;
+  if (repair !== undefined && repair.setAside !== null) {
+    yield `Kept ${counted(repair.keptRows, 'row')}. The damaged store lies in ${repair.setAside}.`;
+  }
+  if (rows === null) return;
+  for (const finding of rows.findings) yield `Rows: ${findingInWords(finding, repair !== undefined)}`;
+  if (rows.findings.length === 0 && store.damage.length === 0) {
+    yield `The store in ${dataDir} is intact: ${counted(store.rows, 'row')}, ${counted(rows.jobs, 'job')}.`;
+  } else {
+    yield repair === undefined
+      ? 'To put it right: offstage doctor --repair'
+      : `The store holds ${counted(rows.jobs, 'job')} and is intact now.`;
+  }
+  if (rows.eventGaps > 0) {
+    yield `Events are missing in ${counted(rows.eventGaps, 'place')}; whoever follows them is told to read anew.`;
   }
 }
