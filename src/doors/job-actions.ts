@@ -36,6 +36,7 @@ const spawnJob: Action = async ({ offstage, fields }) => {
     idle_timeout_ms: fields.number('idle_timeout_ms'),
     input: inputOf(fields, context),
   }) as WireFields;
+  fields.refuseRest();
   const job = await offstage.spawn({ kind: 'agent', ...spawnFromWire(given) } as SpawnOptions);
   return { job_id: job.jobId, status: job.status, parent_msg_id: job.parentMessageId };
 };
@@ -76,33 +77,44 @@ const listJobs: Action = async ({ offstage, fields }) => {
     limit: fields.number('limit'),
     before: fields.text('before'),
   }) as ListQuery;
+  fields.refuseRest();
   const jobs = await offstage.list(query);
   const { rows, isCut } = pageOf(jobs, jobToWire);
   const isMore = isCut || jobs.length === (query.limit ?? LIMITS.listDefault);
   return { tasks: rows, next_before: isMore ? (rows.at(-1)?.job_id ?? null) : null };
 };
 
-const getJob: Action = async ({ offstage, fields }) => jobToWire(await offstage.get(fields.requiredText('job_id')));
+/** The only field of some requests. */
+function onlyJobId(fields: RequestFields): string {
+  const jobId = fields.requiredText('job_id');
+  fields.refuseRest();
+  return jobId;
+}
+
+const getJob: Action = async ({ offstage, fields }) => jobToWire(await offstage.get(onlyJobId(fields)));
 
 const cancelJob: Action = async ({ offstage, fields }) => {
-  const job = await offstage.cancel(fields.requiredText('job_id'), RequestFields.present({ reason: fields.text('reason') }));
+  const jobId = fields.requiredText('job_id');
+  const options = RequestFields.present({ reason: fields.text('reason') });
+  fields.refuseRest();
+  const job = await offstage.cancel(jobId, options);
   return { job_id: job.jobId, status: job.status, cancel_requested_at: job.cancelRequestedAt };
 };
 
 const cancelJobs: Action = async ({ offstage, fields }) => {
   const selector = RequestFields.present({ ids: fields.texts('job_ids'), ...selectionOf(fields) }) as CancelManySelector;
   const reason = fields.text('reason');
+  fields.refuseRest();
   return cancelledManyToWire(await offstage.cancelMany(selector, RequestFields.present({ reason })));
 };
 
 const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   const ids = fields.texts('job_ids');
   if (ids === undefined) throw invalidField('job_ids', 'it is missing');
-  const entries = await offstage.waitMany(ids, {
-    mode: fields.oneOf('mode', ['all', 'any']) ?? 'all',
-    ...RequestFields.present({ timeoutMs: waitOf(fields) }),
-    signal,
-  });
+  const mode = fields.oneOf('mode', ['all', 'any']) ?? 'all';
+  const limit = RequestFields.present({ timeoutMs: waitOf(fields) });
+  fields.refuseRest();
+  const entries = await offstage.waitMany(ids, { mode, ...limit, signal });
   return { tasks: entries.map(entryToWire) };
 };
 
@@ -117,7 +129,7 @@ const entryToWire = (entry: WaitManyEntry): WireFields =>
     : { job_id: entry.jobId, error: 'No such job.', error_code: entry.error.code };
 
 const getHistory: Action = async ({ offstage, fields }) => {
-  const jobId = fields.requiredText('job_id');
+  const jobId = onlyJobId(fields);
   return { job_id: jobId, history: (await offstage.history(jobId)).map(historyToWire) };
 };
 
@@ -134,6 +146,7 @@ const getOutput: Action = async (request) => {
   const tail = fields.number('tail');
   if (tail !== undefined && (!Number.isInteger(tail) || tail < 0)) throw invalidField('tail', 'it must be a number of lines');
   const isWhole = fields.flag('parts') === true;
+  fields.refuseRest();
   const { pieces, end } = await offstage.printed(jobId, { onlyEnd: tail !== undefined || !isWhole });
   const wanted = tail === undefined ? pieces : pieces.map((piece) => lastPart(piece, tail));
   if (isWhole) {

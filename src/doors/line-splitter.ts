@@ -34,6 +34,13 @@ export class LineSplitter {
     return lines;
   }
 
+  /** What came after the last newline, once nothing more comes. */
+  end(): readonly Line[] {
+    const lines: Line[] = [];
+    this.#end(lines);
+    return lines;
+  }
+
   #keep(part: Buffer, lines: Line[]): void {
     if (this.#isSkipping || part.length === 0) return;
     this.#bytes += part.length;

@@ -4,6 +4,7 @@
  * OBL1  A reader that has gone, or a job without one, holds nobody back.
  */
 import type { Offstage } from '../engine/offstage.ts';
+import { Room } from './room.ts';
 
 /** Characters that may be on their way to a reader. */
 const AHEAD = 1024 * 1024;
@@ -23,7 +24,7 @@ export class OutputBacklog {
   readonly #leave: () => void;
   #printed = 0;
   #sent = 0;
-  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
+  readonly #room = new Room();
 
   constructor(offstage: Offstage, jobId: string) {
     const ofEngine = backlogs.get(offstage) ?? new Map<string, Set<OutputBacklog>>();
@@ -42,30 +43,18 @@ export class OutputBacklog {
 
   room(): Promise<void> | null {
     if (this.#printed - this.#sent <= AHEAD) return null;
-    if (this.#room === null) {
-      let resolve = (): void => {};
-      const promise = new Promise<void>((settle) => {
-        resolve = settle;
-      });
-      this.#room = { promise, resolve };
-    }
-    return this.#room.promise;
+    return this.#room.wait();
   }
 
   /** The reader has everything up to here. */
   sent(end: number): void {
     this.#sent = end;
-    if (this.#printed - end <= AHEAD / 2) this.#makeRoom();
+    if (this.#printed - end <= AHEAD / 2) this.#room.make();
   }
 
   /** The reader has gone. */
   end(): void {
     this.#leave();
-    this.#makeRoom();
-  }
-
-  #makeRoom(): void {
-    this.#room?.resolve();
-    this.#room = null;
+    this.#room.make();
   }
 }

@@ -2,6 +2,7 @@
  * The fields of a request, read with the type that is expected (B55).
  *
  * FLD1  A field of another type is `input.invalid`, named as the caller named it; null is the same as absent.
+ * FLD2  A field that the action has not asked for is refused by name: a misspelt one is never ignored.
  */
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
@@ -12,16 +13,26 @@ export const invalidField = (name: string, message: string): OffstageError =>
 
 export class RequestFields {
   readonly #fields: WireFields;
+  /** What the action has asked for; these two belong to every request. */
+  readonly #asked = new Set(['action', 'request_id']);
 
   constructor(fields: WireFields) {
     this.#fields = fields;
   }
 
+  /** To be called when all fields were asked for, and before anything is done. @throws OffstageError `input.invalid` */
+  refuseRest(): void {
+    const unknown = Object.keys(this.#fields).find((name) => !this.#asked.has(name));
+    if (unknown !== undefined) throw invalidField(unknown, 'this action has no such field');
+  }
+
   get(name: string): JsonValue | undefined {
+    this.#asked.add(name);
     return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 
   isNull(name: string): boolean {
+    this.#asked.add(name);
     return Object.hasOwn(this.#fields, name) && this.#fields[name] === null;
   }
 

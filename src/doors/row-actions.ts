@@ -6,8 +6,18 @@ import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
 import { healthToWire, processToWire, sessionToWire, taskToWire, type WireFields } from './wire-names.ts';
 
-const rowQuery = (fields: RequestFields): RowQuery =>
-  RequestFields.present({ limit: fields.number('limit'), before: fields.text('before') });
+function rowQuery(fields: RequestFields): RowQuery {
+  const query = RequestFields.present({ limit: fields.number('limit'), before: fields.text('before') });
+  fields.refuseRest();
+  return query;
+}
+
+/** The only field of some requests. */
+function onlyId(fields: RequestFields, name: string): string {
+  const id = fields.requiredText(name);
+  fields.refuseRest();
+  return id;
+}
 
 /** The rows under their name, and where to go on when they did not all fit. */
 function answer<Row>(
@@ -22,10 +32,13 @@ function answer<Row>(
   return { [name]: rows, next_before: isMore ? (rows.at(-1)?.[idName] ?? null) : null };
 }
 
-const createTask: Action = async ({ offstage, fields }) =>
-  taskToWire(await offstage.tasks.create(RequestFields.present({ taskId: fields.text('task_id'), title: fields.text('title') })));
+const createTask: Action = async ({ offstage, fields }) => {
+  const options = RequestFields.present({ taskId: fields.text('task_id'), title: fields.text('title') });
+  fields.refuseRest();
+  return taskToWire(await offstage.tasks.create(options));
+};
 
-const getTask: Action = async ({ offstage, fields }) => taskToWire(await offstage.tasks.get(fields.requiredText('task_id')));
+const getTask: Action = async ({ offstage, fields }) => taskToWire(await offstage.tasks.get(onlyId(fields, 'task_id')));
 
 const listTasks: Action = async ({ offstage, fields }) => {
   const query = rowQuery(fields);
@@ -38,20 +51,27 @@ const createSession: Action = async ({ offstage, fields }) => {
     taskId: fields.text('task_id'),
     agentId: fields.text('agent_id'),
   });
+  fields.refuseRest();
   return sessionToWire(await offstage.sessions.create(options));
 };
 
 const getSession: Action = async ({ offstage, fields }) =>
-  sessionToWire(await offstage.sessions.get(fields.requiredText('session_id')));
+  sessionToWire(await offstage.sessions.get(onlyId(fields, 'session_id')));
 
 const listSessions: Action = async ({ offstage, fields }) => {
   const query = rowQuery(fields);
   return answer('sessions', await offstage.sessions.list(query), query.limit ?? LIMITS.listDefault, sessionToWire, 'session_id');
 };
 
-const listProcesses: Action = async ({ offstage }) => ({ processes: (await offstage.processes()).map(processToWire) });
+const listProcesses: Action = async ({ offstage, fields }) => {
+  fields.refuseRest();
+  return { processes: (await offstage.processes()).map(processToWire) };
+};
 
-const health: Action = async ({ offstage }) => healthToWire(offstage.health());
+const health: Action = async ({ offstage, fields }) => {
+  fields.refuseRest();
+  return healthToWire(offstage.health());
+};
 
 export const ROW_ACTIONS = {
   create_task: createTask,

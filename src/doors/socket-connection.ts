@@ -11,6 +11,7 @@ import { LIMITS } from '../model/limits.ts';
 import type { Connection, Frame } from './connection.ts';
 import { handle, isWaitingRequest, parseRequest, protocolError } from './handler.ts';
 import { type Line, LineSplitter } from './line-splitter.ts';
+import { Room } from './room.ts';
 
 /** Each may read a record of a few MiB. */
 const MOST_AT_ONCE = 32;
@@ -22,52 +23,49 @@ export class SocketConnection implements Connection {
   readonly #socket: Socket;
   readonly #splitter = new LineSplitter(LIMITS.frameBytes);
   readonly #onClose = new Set<() => void>();
+  /** Requests that have not begun; those before `#next` have. */
   #lines: Line[] = [];
+  #next = 0;
   #underWay = 0;
   #waiting = 0;
   #hasGone = false;
-  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | null = null;
+  readonly #room = new Room();
 
   constructor(offstage: Offstage, socket: Socket) {
     this.#offstage = offstage;
     this.#socket = socket;
     socket.on('data', (chunk) => {
-      this.#lines.push(...this.#splitter.push(chunk));
+      for (const line of this.#splitter.push(chunk)) this.#lines.push(line);
       this.#advance();
     });
     socket.on('drain', () => {
-      this.#makeRoom();
+      this.#room.make();
       this.#advance();
     });
-    // It may have closed only its side: what was asked is answered still, but nothing waits for it.
+    // It may have closed only its side: what was asked is answered still, also without a last newline, but nothing waits for it.
     socket.on('end', () => {
+      for (const line of this.#splitter.end()) this.#lines.push(line);
       this.#leave();
+      this.#advance();
       this.#endWhenAnswered();
     });
     socket.on('error', () => {});
     socket.on('close', () => {
-      this.#lines = [];
+      this.#forgetLines();
       this.#leave();
-      this.#makeRoom();
+      this.#room.make();
     });
   }
 
   /** Requests that are not answered yet. */
   get requestsUnderWay(): number {
-    return this.#underWay + this.#waiting + this.#lines.length;
+    return this.#underWay + this.#waiting + this.#linesLeft;
   }
 
   send(frame: Frame): Promise<void> {
     if (!this.#socket.writable) return Promise.resolve();
     if (this.#socket.write(`${JSON.stringify(frame)}\n`)) return Promise.resolve();
-    if (this.#room === null) {
-      let resolve = (): void => {};
-      const promise = new Promise<void>((settle) => {
-        resolve = settle;
-      });
-      this.#room = { promise, resolve };
-    }
-    return this.#room.promise;
+    return this.#room.wait();
   }
 
   onClose(callback: () => void): () => void {
@@ -78,7 +76,7 @@ export class SocketConnection implements Connection {
 
   /** Says goodbye after what was sent; by `deadlineMs` it is over in any case. */
   end(deadlineMs: number): Promise<void> {
-    this.#lines = [];
+    this.#forgetLines();
     this.#socket.pause();
     this.#leave();
     if (this.#socket.destroyed) return Promise.resolve();
@@ -92,11 +90,28 @@ export class SocketConnection implements Connection {
     });
   }
 
+  get #linesLeft(): number {
+    return this.#lines.length - this.#next;
+  }
+
+  #forgetLines(): void {
+    this.#lines = [];
+    this.#next = 0;
+  }
+
   #advance(): void {
-    const hasRoom = (): boolean => this.#underWay < MOST_AT_ONCE && this.#waiting < MOST_WAITING && this.#room === null;
-    while (this.#lines.length > 0 && hasRoom()) this.#start(this.#lines.shift() as Line);
-    if (this.#lines.length > 0) this.#socket.pause();
-    else this.#socket.resume();
+    const hasRoom = (): boolean => this.#underWay < MOST_AT_ONCE && this.#waiting < MOST_WAITING && !this.#room.isWanted;
+    while (this.#linesLeft > 0 && hasRoom()) {
+      const line = this.#lines[this.#next] as Line;
+      this.#next += 1;
+      this.#start(line);
+    }
+    if (this.#linesLeft > 0) {
+      this.#socket.pause();
+      return;
+    }
+    this.#forgetLines();
+    this.#socket.resume();
   }
 
   #start(line: Line): void {
@@ -109,7 +124,7 @@ export class SocketConnection implements Connection {
     count(1);
     void handle(this.#offstage, request, this).finally(() => {
       count(-1);
-      if (this.#lines.length > 0) this.#advance();
+      if (this.#linesLeft > 0) this.#advance();
       if (this.#hasGone) this.#endWhenAnswered();
     });
   }
@@ -123,10 +138,5 @@ export class SocketConnection implements Connection {
     this.#hasGone = true;
     for (const callback of this.#onClose) callback();
     this.#onClose.clear();
-  }
-
-  #makeRoom(): void {
-    this.#room?.resolve();
-    this.#room = null;
   }
 }

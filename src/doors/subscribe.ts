@@ -32,6 +32,7 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
   const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
   const jobId = fields.text('job_id');
   const hold = fields.flag('hold') === true;
+  fields.refuseRest();
   if (hold && jobId === undefined) throw invalidField('hold', 'it needs a job_id');
   const ending = new AbortController();
   subscriptions.get(connection)?.abort();

@@ -12,6 +12,13 @@ const tasks = {
     setInterval(() => {}, 60_000);
   },
 
+  /** Owns the folder and says that it will serve, but has not come to that yet. */
+  async starting() {
+    await levelStore(dataDir, { control: `${dataDir}/control.sock` });
+    console.log('ready');
+    setInterval(() => {}, 60_000);
+  },
+
   /** Two commands at work and three waiting. */
   async busy() {
     const offstage = await open({ dataDir, workers: 2, control: true });

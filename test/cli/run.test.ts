@@ -1,9 +1,21 @@
 /** `offstage run` (spec 15): output, exit codes, signals. */
-import { access, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { JobView } from '../../src/model/records.ts';
-import { json, listed, newFolder, offstage, onlyJob, processesWith, script, start, uniqueSleep, until } from './offstage.ts';
+import {
+  host,
+  json,
+  listed,
+  newFolder,
+  offstage,
+  onlyJob,
+  processesWith,
+  script,
+  start,
+  uniqueSleep,
+  until,
+} from './offstage.ts';
 
 async function dataFolder() {
   const folder = await newFolder();
@@ -180,6 +192,12 @@ describe('its output', () => {
   });
 });
 
+/** Whether the process has come as far as to listen to signals. */
+async function catchesHangup(pid: number | undefined): Promise<boolean> {
+  const [, caught = '0'] = /^SigCgt:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return (BigInt(`0x${caught}`) & 1n) === 1n;
+}
+
 describe('Ctrl-C', () => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     it(`B65: ${signal} cancels, exits 130 after the end, and leaves nothing behind`, async () => {
@@ -195,6 +213,26 @@ describe('Ctrl-C', () => {
       expect(await offstage(['jobs', 'wait', job.jobId, '--data-dir', data])).toMatchObject({ code: 130 });
     });
   }
+
+  it('B65: before the command was started it says so, exits 130, and nothing runs', async () => {
+    const { data } = await dataFolder();
+    const owner = host('starting', data);
+    await owner.saw('ready');
+    const sleep = uniqueSleep();
+    const running = start(run(data, '--', 'sleep', sleep));
+    await until(async () => ((await catchesHangup(running.child.pid)) ? true : null));
+    running.child.kill('SIGHUP');
+    expect(await running.ended).toEqual({
+      code: 130,
+      signal: null,
+      stdout: '',
+      stderr: 'offstage: interrupted before the command was started.\n',
+    });
+    owner.child.kill('SIGKILL');
+    await owner.ended;
+    expect(await processesWith(sleep)).toEqual([]);
+    expect(await listed(data)).toEqual([]);
+  });
 
   it('the command gets time to tidy up', async () => {
     const { folder, data } = await dataFolder();

@@ -73,10 +73,10 @@ describe('the control socket', () => {
     const { offstage } = await owner(folder).finally(() => process.umask(umask));
     expect((await stat(join(folder, 'control.sock'))).mode & 0o777).toBe(0o600);
     expect((await stat(join(folder, 'control.sock'))).isSocket()).toBe(true);
-    expect((await readdir(folder)).sort()).toEqual(['control.sock', 'owner.json', 'store']);
+    expect((await readdir(folder)).sort()).toEqual(['control.sock', 'owner.json', 'store', 'store.created']);
     expect((await readOwner(folder))?.control).toBe(join(folder, 'control.sock'));
     await offstage.close();
-    expect(await readdir(folder)).toEqual(['store']);
+    expect((await readdir(folder)).sort()).toEqual(['store', 'store.created']);
   });
 
   it('CSV2: one that a dead owner left behind is replaced', async () => {
@@ -95,7 +95,7 @@ describe('the control socket', () => {
     expect(await (await client(folder)).request('health')).toMatchObject({ status: 'ok' });
     expect((await stat(join(folder, 'control.sock'))).isSocket()).toBe(true);
     await offstage.close();
-    expect(await readdir(folder)).toEqual(['store']);
+    expect((await readdir(folder)).sort()).toEqual(['store', 'store.created']);
   });
 
   it('OPN1: where it cannot be made, open rejects, and the folder is free again', async () => {
@@ -140,6 +140,14 @@ describe('requests over the socket', () => {
     socket.end('{"action":"get_job","job_id":"j7","request_id":1}\n');
     expect(await next()).toMatchObject({ job_id: 'j7', request_id: 1 });
     await once(socket, 'close');
+    const hasty = await rawClient(folder);
+    hasty.socket.end('{"action":"get_job","job_id":"j8","request_id":1}\n{"action":"get_job","job_id":"j9","request_id":2}');
+    expect([await hasty.next(), await hasty.next()]).toMatchObject([{ job_id: 'j8' }, { job_id: 'j9', request_id: 2 }]);
+    await once(hasty.socket, 'close');
+    const torn = await rawClient(folder);
+    torn.socket.end('{"action":"get_job","jo');
+    expect(await torn.next()).toMatchObject({ type: 'error', error_code: 'control.protocol' });
+    await once(torn.socket, 'close');
   });
 
   it('an error keeps its code and its sentence', async () => {

@@ -267,6 +267,47 @@ describe('B55: whatever comes in is answered', () => {
     expect(await ask(engine, 'list_jobs')).toMatchObject({ type: 'result' });
   });
 
+  const STRAY: Readonly<Record<string, WireFields>> = {
+    cancel_jobs: { session_id: 'default', caller_session_id: 'x' },
+    cancel_job: { job_id: 'j' },
+    spawn_job: { prompt: 'p', kind: 'echo' },
+    create_task: {},
+    create_session: {},
+    list_jobs: {},
+    get_job: { job_id: 'j' },
+    get_history: { job_id: 'j' },
+    get_output: { job_id: 'j' },
+    await_jobs: { job_ids: [] },
+    list_tasks: {},
+    list_sessions: {},
+    get_task: { task_id: 'default' },
+    get_session: { session_id: 'default' },
+    list_processes: {},
+    health: {},
+    subscribe: {},
+  };
+  it.each(Object.entries(STRAY))(
+    'FLD2: a field that %s does not know is refused by name, and nothing is done',
+    async (action, good) => {
+      const { engine } = await withGate();
+      await using _ = engine;
+      const { offstage } = engine;
+      await offstage.spawn({ kind: 'agent', jobId: 'j' });
+      const before = await offstage.snapshot();
+      const stray = 'caller_session_id' in good ? 'caller_session_id' : 'sesion_id';
+      expect(await ask(engine, action, { ...good, [stray]: 'x' })).toMatchObject({
+        type: 'error',
+        error_code: 'input.invalid',
+        error: `${stray} is not valid: this action has no such field.`,
+      });
+      expect((await offstage.get('j')).cancelRequestedAt).toBeNull();
+      expect(await offstage.list()).toHaveLength(1);
+      expect((await offstage.snapshot()).tasks).toEqual(before.tasks);
+      // What cancel_jobs knows would cancel, and a subscription stays.
+      if (action !== 'cancel_jobs' && action !== 'subscribe') expect((await ask(engine, action, good)).type).not.toBe('error');
+    },
+  );
+
   it('a request_id that is none is refused; strings and numbers come back', async () => {
     const { engine } = await withGate();
     await using _ = engine;

@@ -27,6 +27,15 @@ describe('lines', () => {
     expect(splitter.push(Buffer.from('rest\nnext\n\n \n'))).toEqual([{ text: 'next' }]);
   });
 
+  it('what comes after the last newline is a line when nothing more comes, once', () => {
+    const splitter = new LineSplitter(10);
+    expect(splitter.push(Buffer.from('one\ntwo'))).toEqual([{ text: 'one' }]);
+    expect(splitter.end()).toEqual([{ text: 'two' }]);
+    expect(splitter.end()).toEqual([]);
+    splitter.push(Buffer.from('much too long'));
+    expect(splitter.end()).toEqual([]);
+  });
+
   it('bytes that are no UTF-8 are reported', () => {
     expect(new LineSplitter(10).push(Buffer.from([0xff, 0x0a, 0x61, 0x0a]))).toEqual([
       { fault: 'a frame is not valid UTF-8' },

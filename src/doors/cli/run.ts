@@ -61,6 +61,8 @@ class Run {
   readonly #progress: ProgressLine;
   #door: Door | null = null;
   #status: JobStatus = 'queued';
+  /** The job was asked for: from here on there may be one. */
+  #isAsked = false;
   #startedAt = 0;
 
   constructor(cli: Cli, jobId: string, spawn: WireFields) {
@@ -81,13 +83,16 @@ class Run {
   /** The record at its end; null when it was interrupted before it began. */
   async untilEnd(): Promise<JobView | null> {
     const { interrupts } = this.#cli;
-    interrupts.ask(() => {
-      this.#progress.clear();
-      void this.#cli.note('cancelling; once more kills it.');
-      this.#cancel();
+    const early = new Promise<null>((giveUp) => {
+      interrupts.ask(() => {
+        this.#progress.clear();
+        void this.#cli.note(this.#isAsked ? 'cancelling; once more kills it.' : 'interrupted before the command was started.');
+        if (this.#isAsked) this.#cancel();
+        else giveUp(null);
+      });
     });
     try {
-      return await this.#cli.persist((door) => this.#through(door));
+      return await Promise.race([this.#cli.persist((door) => this.#through(door)), early]);
     } finally {
       this.#progress.stop();
       interrupts.ask(null);
@@ -97,7 +102,6 @@ class Run {
   async #through(door: Door): Promise<JobView | null> {
     const { client } = door;
     this.#door = door;
-    if (this.#cli.interrupts.hasCome && this.#startedAt === 0) return null;
     let onEnd = (): void => {};
     const ended = new Promise<void>((settle) => {
       onEnd = settle;
@@ -110,6 +114,8 @@ class Run {
       if (isTerminal(event.status)) onEnd();
     });
     await client.request('subscribe', { job_id: this.#jobId, hold: true });
+    if (this.#cli.interrupts.hasCome && !this.#isAsked) return null;
+    this.#isAsked = true;
     const { status } = await client.request('spawn_job', this.#spawn);
     this.#startedAt = Date.now();
     // It may have come while the job was not known yet.
