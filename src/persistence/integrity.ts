@@ -37,7 +37,7 @@ export interface StoreSurvey {
   readonly faults: readonly StoreFault[];
 }
 
-/** Looks at the store in `folder`; a folder that is missing or empty is a store not yet created, without faults. */
+/** Looks at the store in `folder`; a folder that is missing or empty is a store not yet created, without faults (see `isStoreGone`). */
 export async function surveyStore(folder: string): Promise<StoreSurvey> {
   return new Surveyor(folder, await namesIn(folder)).survey();
 }

@@ -15,7 +15,7 @@ import { claimFolder, type FolderClaim, lockedError, prepareDataDir, removeOwner
 import { rangeBounds } from './range-bounds.ts';
 import { writeSeal } from './seal.ts';
 import type { RangeOptions, Store, StoreEntry, StoreOperation } from './store.ts';
-import { assertNotHalfRepaired, STORE_FOLDER } from './store-folders.ts';
+import { assertNotHalfRepaired, assertStoreNotGone, markCreated, STORE_FOLDER } from './store-folders.ts';
 
 /** Entries fetched from LevelDB at once: few at first, as most ranges are short pages. */
 const FIRST_CHUNK = 100;
@@ -41,10 +41,12 @@ export async function levelStore(dataDir: string, options: LevelStoreOptions = {
   const claim = await claimFolder(folder);
   try {
     await assertNotHalfRepaired(folder);
+    await assertStoreNotGone(folder);
     await mkdir(location, { mode: 0o700, recursive: true });
     await assertIntact(location, folder);
     const database = await openDatabase(location, folder);
     try {
+      await markCreated(folder);
       await writeOwner(folder, await thisOwner(options.control ?? null));
     } catch (error) {
       await database.close();

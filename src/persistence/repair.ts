@@ -7,7 +7,7 @@
  * REP3  A row comes back in its newest intact version. A version that was lost may have replaced or deleted it: whether rows still make sense
  *       together is judged by those who know what they mean (`checkRows`; row-check.ts knows an engine's).
  */
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StoreFault, surveyStore } from './integrity.ts';
 import { isLocked, openDatabase, toStoreError } from './level-engine.ts';
@@ -15,7 +15,16 @@ import { levelStore } from './level-store.ts';
 import { claimFolder, findDataDir, lockedError } from './ownership.ts';
 import { Salvage } from './salvage.ts';
 import type { Store } from './store.ts';
-import { isHalfRepaired, nextDamagedFolder, REBUILT_FOLDER, STORE_FOLDER } from './store-folders.ts';
+import {
+  isHalfRepaired,
+  isStoreGone,
+  nextDamagedFolder,
+  REBUILT_FOLDER,
+  STORE_FOLDER,
+  STORE_GONE,
+  syncFolder,
+  unmarkCreated,
+} from './store-folders.ts';
 
 const PORTION_BYTES = 1024 * 1024;
 
@@ -32,6 +41,7 @@ export interface StoreInspection {
  */
 export async function inspectStore(dataDir: string): Promise<StoreInspection> {
   return withFolder(dataDir, async (folder) => {
+    if (await isStoreGone(folder)) return { damage: [GONE], rows: 0 };
     const isUnfinished = await isHalfRepaired(folder);
     const { damage, salvage } = await examine(join(folder, isUnfinished ? REBUILT_FOLDER : STORE_FOLDER));
     return { damage: isUnfinished ? [INTERRUPTED, ...damage] : damage, rows: salvage.countRows() };
@@ -46,6 +56,8 @@ export interface RepairReport<Rows> {
   readonly lost: { readonly batches: number; readonly operations: number; readonly bytes: number };
   /** The folder that now holds the damaged store; null when there was nothing to repair. */
   readonly setAside: string | null;
+  /** Nothing at all was left; the next open begins with an empty store. */
+  readonly isAllLost: boolean;
   /** What `checkRows` answered. */
   readonly rows: Rows | null;
 }
@@ -71,6 +83,8 @@ export async function repairStore<Rows = never>(dataDir: string, options: Repair
 }
 
 const INTERRUPTED: StoreFault = { file: REBUILT_FOLDER, message: 'a repair was interrupted', lostBytes: 0, lostOperations: 0 };
+const GONE: StoreFault = { file: STORE_FOLDER, message: STORE_GONE, lostBytes: 0, lostOperations: 0 };
+const NOTHING = { batches: 0, operations: 0, bytes: 0 } as const;
 
 async function withFolder<Result>(dataDir: string, work: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = await findDataDir(dataDir);
@@ -101,13 +115,14 @@ async function examine(location: string): Promise<{ damage: readonly StoreFault[
 async function repairFolder(folder: string): Promise<Omit<RepairReport<never>, 'rows'>> {
   const location = join(folder, STORE_FOLDER);
   const rebuilt = join(folder, REBUILT_FOLDER);
+  if (await isStoreGone(folder)) return startAnew(folder);
   const isUnfinished = await isHalfRepaired(folder);
   if (isUnfinished) await rename(rebuilt, location);
   const { damage, salvage } = await examine(location);
   const keptRows = salvage.countRows();
   if (damage.length === 0) {
     const found = isUnfinished ? [INTERRUPTED] : [];
-    return { damage: found, keptRows, lost: { batches: 0, operations: 0, bytes: 0 }, setAside: null };
+    return { damage: found, keptRows, lost: NOTHING, setAside: null, isAllLost: false };
   }
   await rm(rebuilt, { recursive: true, force: true });
   await rebuild(salvage, rebuilt, folder);
@@ -116,7 +131,18 @@ async function repairFolder(folder: string): Promise<Omit<RepairReport<never>, '
   await rename(location, setAside);
   await rename(rebuilt, location);
   await syncFolder(folder);
-  return { damage, keptRows, lost: lossOf(damage), setAside };
+  return { damage, keptRows, lost: lossOf(damage), setAside, isAllLost: false };
+}
+
+/** What little there may be goes aside too (REP1); without the mark the next open makes a store, as in a folder that never had one. */
+async function startAnew(folder: string): Promise<Omit<RepairReport<never>, 'rows'>> {
+  const location = join(folder, STORE_FOLDER);
+  const isWorthKeeping = (await readdir(location).catch(() => [])).some((name) => !/^LO(?:CK|G)/.test(name));
+  const setAside = isWorthKeeping ? join(folder, await nextDamagedFolder(folder)) : null;
+  if (setAside !== null) await rename(location, setAside);
+  await unmarkCreated(folder);
+  await syncFolder(folder);
+  return { damage: [GONE], keptRows: 0, lost: NOTHING, setAside, isAllLost: true };
 }
 
 async function rebuild(salvage: Salvage, location: string, dataDir: string): Promise<void> {
@@ -147,14 +173,5 @@ async function exists(path: string): Promise<boolean> {
     return true;
   } catch {
     return false;
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
   }
 }

@@ -33,5 +33,5 @@ it('runs eight commands, says how each of them ended, where the data lie and how
     'errored',
     'errored',
   ]);
-  expect(await readdir(data)).toEqual(['store']);
+  expect((await readdir(data)).sort()).toEqual(['store', 'store.created']);
 });

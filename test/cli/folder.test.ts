@@ -74,7 +74,7 @@ describe('a damaged store', () => {
       code: 0,
       stdout: expect.stringContaining('The damaged store lies in'),
     });
-    expect((await readdir(data)).sort()).toEqual(['damaged-1', 'store']);
+    expect((await readdir(data)).sort()).toEqual(['damaged-1', 'store', 'store.created']);
     expect(await listed(data)).toEqual([job]);
     expect(await offstage(['doctor', ...at])).toMatchObject({ code: 0, stdout: expect.stringContaining('is intact') });
   });
@@ -145,7 +145,7 @@ describe('any folder', () => {
     expect((await onlyJob(data)).status).toBe('running');
     await writeFile(flag, '');
     expect((await running.ended).code).toBe(0);
-    expect(await readdir(data)).toEqual(['store']);
+    expect((await readdir(data)).sort()).toEqual(['store', 'store.created']);
   });
 
   it('that cannot be one is told plainly', async () => {

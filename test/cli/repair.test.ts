@@ -1,5 +1,5 @@
 /** `doctor --repair`: afterwards everything works again, and what is lost is said (spec 6, 15). */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { JobView } from '../../src/model/records.ts';
@@ -13,7 +13,7 @@ async function overwriteLog(data: string): Promise<void> {
   const store = join(data, 'store');
   const logs = (await readdir(store)).filter((name) => name.endsWith('.log'));
   const contents = await Promise.all(logs.map((name) => readFile(join(store, name))));
-  const bytes = contents.toSorted((left, right) => right.length - left.length)[0] as Buffer;
+  const bytes = contents.toSorted((left, right) => right.length - left.length)[0] as (typeof contents)[number];
   const middle = Math.floor(bytes.length / 2);
   bytes.fill(0xa5, middle, middle + 4_096);
   await writeFile(join(store, logs[contents.indexOf(bytes)] as string), bytes);
@@ -53,6 +53,26 @@ describe('4 KiB in the middle of the log are overwritten', () => {
     const answers = { 'job.conflict': jobs.length, ...(expired === 0 ? {} : { 'job.expired': expired }) };
     expect(again).toEqual({ answers, jobs: jobs.length });
     expect(await offstage(['doctor', ...at])).toMatchObject({ code: 0, stdout: expect.stringContaining('is intact') });
+  });
+});
+
+describe('the folder of the store is deleted', () => {
+  it('every verb says so and exits 4; --repair begins anew, and says that all is lost', async () => {
+    const data = await dataFolder();
+    const at = ['--data-dir', data];
+    await offstage(['run', ...at, '--', 'true']);
+    await rm(join(data, 'store'), { recursive: true });
+    for (const verb of [['jobs', 'list'], ['jobs', 'get', 'x'], ['sessions', 'list'], ['run']]) {
+      const end = await offstage([...verb, ...at, ...(verb[0] === 'run' ? ['--', 'true'] : [])]);
+      expect(end, verb.join(' ')).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('missing or empty') });
+    }
+    expect(await offstage(['doctor', ...at])).toMatchObject({
+      code: 4,
+      stdout: expect.stringMatching(/^Damage: .+ missing or empty\.$/m),
+    });
+    const repaired = await offstage(['doctor', '--repair', ...at]);
+    expect(repaired).toMatchObject({ code: 0, stdout: expect.stringContaining('Everything that was stored here is lost.') });
+    expect(await offstage(['jobs', 'list', ...at])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
   });
 });
 

@@ -194,6 +194,7 @@ describe('INT2: what a crash leaves opens, with every batch before it', () => {
       if (!/^(?:LOCK|LOG)$/.test(name)) await rm(join(copy, 'store', name));
     }
     await writeFile(join(copy, 'store', 'MANIFEST-000001'), '');
+    await rm(join(copy, 'store.created'));
     expect(await outcomeOf(copy)).toEqual({});
   });
 

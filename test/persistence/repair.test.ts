@@ -1,5 +1,5 @@
 /** REP1–REP3, TBL1, SAL1: what is intact is kept, from tables as from logs, and nothing is deleted. */
-import { readdir, readFile, rename, rm, stat, truncate } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isOffstageError } from '../../src/model/errors.ts';
@@ -67,6 +67,7 @@ describe('an intact store', () => {
       keptRows: Object.keys(largeRows).length,
       lost: { batches: 0, operations: 0, bytes: 0 },
       setAside: null,
+      isAllLost: false,
       rows: null,
     });
     expect(await rowsIn(await copyOf(large, { unsealed: false }))).toEqual(largeRows);
@@ -163,7 +164,7 @@ describe('REP1, REP2: folders', () => {
     await truncate(path, 0);
     await rm(join(copy, 'store', 'CURRENT'));
     expect((await repairStore(copy)).setAside).toBe(join(copy, 'damaged-2'));
-    expect((await readdir(copy)).sort()).toEqual(['damaged-1', 'damaged-2', 'store']);
+    expect((await readdir(copy)).sort()).toEqual(['damaged-1', 'damaged-2', 'store', 'store.created']);
   });
 
   it('cut off before the new store was complete: the next repair begins again', async () => {
@@ -174,7 +175,7 @@ describe('REP1, REP2: folders', () => {
     expect(Object.keys(await rowsIn(copy))).toHaveLength(
       Object.keys({ ...OLD, ...ALL }).length - Object.keys(BATCHES[3] ?? {}).length,
     );
-    expect((await readdir(copy)).sort()).toEqual(['damaged-1', 'store']);
+    expect((await readdir(copy)).sort()).toEqual(['damaged-1', 'store', 'store.created']);
   });
 
   it('cut off between the two moves: opening is refused until the repair is finished', async () => {
@@ -217,6 +218,53 @@ it('REP3: the rows are judged, and may be mended, by the caller', async () => {
   });
   expect(report.rows).toBe(report.keptRows + 1);
   expect(Object.keys(await rowsIn(copy))).toContain('mended');
+});
+
+describe('a store that is gone', () => {
+  const isCorrupt = (error: unknown): boolean =>
+    isOffstageError(error, 'store.corrupt') && /missing or empty/.test(error.message);
+
+  it.each(['deleted', 'emptied', 'left with its lock only'])(
+    '%s: it is not taken for a new one; repair begins anew, and says so',
+    async (what) => {
+      const copy = await copyOf(small, { unsealed: false });
+      const store = join(copy, 'store');
+      await rm(store, { recursive: true });
+      if (what !== 'deleted') await mkdir(store);
+      if (what === 'left with its lock only') await writeFile(join(store, 'LOCK'), '');
+      const before = await readdir(copy, { recursive: true });
+      await expect(levelStore(copy)).rejects.toSatisfy(isCorrupt);
+      expect(await readdir(copy, { recursive: true })).toEqual(before);
+      expect(await inspectStore(copy)).toMatchObject({ rows: 0, damage: [{ file: 'store' }] });
+      await expect(levelStore(copy)).rejects.toSatisfy(isCorrupt);
+      expect(await repairStore(copy)).toMatchObject({
+        keptRows: 0,
+        isAllLost: true,
+        setAside: null,
+        damage: [{ file: 'store' }],
+      });
+      expect(await rowsIn(copy)).toEqual({});
+      expect(await repairStore(copy)).toMatchObject({ damage: [], isAllLost: false });
+    },
+  );
+
+  it('what is left beside the data goes aside', async () => {
+    const copy = await copyOf(small, { unsealed: false });
+    for (const name of await readdir(join(copy, 'store'))) if (name !== 'SEAL.json') await rm(join(copy, 'store', name));
+    expect(await repairStore(copy)).toMatchObject({ isAllLost: true, setAside: join(copy, 'damaged-1') });
+    expect(await readdir(join(copy, 'damaged-1'))).toContain('SEAL.json');
+  });
+
+  it('INT2, FOL1: a creation that was cut off is gone on with; a store without the mark gets it', async () => {
+    const folder = await newFolder();
+    await mkdir(join(folder, 'store'));
+    await writeFile(join(folder, 'store', 'MANIFEST-000001'), '');
+    expect(await rowsIn(folder)).toEqual({});
+    const copy = await copyOf(small, { unsealed: false });
+    await rm(join(copy, 'store.created'));
+    expect(Object.keys(await rowsIn(copy)).length).toBeGreaterThan(0);
+    expect(await readdir(copy)).toContain('store.created');
+  });
 });
 
 it('inspection changes no file of the store', async () => {

@@ -13,7 +13,7 @@ import { reapProcess } from '../../executors/process-reaper.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { readOwner } from '../../persistence/ownership.ts';
-import { REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
+import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
 import { connectControl, localClient } from '../control-client.ts';
 import type { WireClient } from '../wire-client.ts';
 import { EXIT } from './exit-codes.ts';
@@ -55,7 +55,7 @@ export class Cli {
 
   /** Whether anything was ever stored here. */
   async hasStore(): Promise<boolean> {
-    for (const name of [STORE_FOLDER, REBUILT_FOLDER]) {
+    for (const name of [STORE_FOLDER, REBUILT_FOLDER, CREATED_MARK]) {
       const found = await stat(join(this.dataDir, name)).catch(() => null);
       if (found !== null) return true;
     }

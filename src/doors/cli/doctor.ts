@@ -41,7 +41,12 @@ interface Findings {
   /** Whether the rows make sense together; null when the files are damaged, or when the owner is at work in them. */
   readonly rows: RowCheck | null;
   readonly processes: readonly ProcessLine[];
-  readonly repair?: { readonly keptRows: number; readonly lost: unknown; readonly setAside: string | null };
+  readonly repair?: {
+    readonly keptRows: number;
+    readonly lost: unknown;
+    readonly setAside: string | null;
+    readonly isAllLost: boolean;
+  };
 }
 
 export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
@@ -103,7 +108,7 @@ async function lookInside(dataDir: string): Promise<Pick<Findings, 'rows' | 'pro
 async function repair(dataDir: string): Promise<Findings> {
   const { repairStore } = await import('../../persistence/repair.ts');
   const { checkRows } = await import('../../persistence/row-check.ts');
-  const { damage, keptRows, lost, setAside, rows } = await repairStore(dataDir, {
+  const { damage, keptRows, lost, setAside, isAllLost, rows } = await repairStore(dataDir, {
     checkRows: async (store, found) => {
       const skippedNumbers = found.length === 0 ? 0 : SKIPPED_NUMBERS;
       const check = await checkRows(store, { isMending: true, at: systemClock.now(), skippedNumbers });
@@ -117,7 +122,7 @@ async function repair(dataDir: string): Promise<Findings> {
     store: { damage: damage.map(({ message }) => message), rows: keptRows },
     rows: rows?.check ?? null,
     processes: rows?.processes ?? [],
-    repair: { keptRows, lost, setAside },
+    repair: { keptRows, lost, setAside, isAllLost },
   };
 }
 
@@ -146,7 +151,8 @@ function* storeLines({ dataDir, rows, repair }: Findings, store: NonNullable<Fin
   for (const message of store.damage) yield `Damage: ${printable(message)}.`;
   if (repair === undefined && store.damage.length > 0)
     yield `${counted(store.rows, 'row')} can be kept: offstage doctor --repair`;
-  if (repair !== undefined && repair.setAside !== null) {
+  if (repair?.isAllLost === true) yield 'Everything that was stored here is lost. A new store was begun.';
+  else if (repair !== undefined && repair.setAside !== null) {
     yield `Kept ${counted(repair.keptRows, 'row')}. The damaged store lies in ${repair.setAside}.`;
   }
   if (rows === null) return;
