@@ -298,9 +298,6 @@ export class BodyRunner {
           });
         });
       },
-      gone() {
-        // The row goes with the record's end, or, for a detached job, when the body settles.
-      },
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },

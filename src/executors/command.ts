@@ -188,7 +188,7 @@ function collect(running: Running, context: JobContext, host: Host): CommandOutp
 async function endLeftovers(running: Running, context: JobContext, host: Host, output: CommandOutput): Promise<void> {
   const { execution } = context;
   const root = { ...running, executionId: execution.executionId };
-  if (!isGroupInUse(running.pid) && !output.isOpen) return execution.gone();
+  if (!isGroupInUse(running.pid) && !output.isOpen) return;
   const { isGone, last } = await endTree({
     clock: host.clock,
     readTable: host.readTable,
@@ -196,8 +196,7 @@ async function endLeftovers(running: Running, context: JobContext, host: Host, o
     killAfterMs: Math.min(execution.killAfterMs, LEFTOVER_KILL_MS),
     deadlineMs: LEFTOVER_DEADLINE_MS,
   });
-  if (isGone) execution.gone();
-  else execution.survivors(describeTree(last));
+  if (!isGone) execution.survivors(describeTree(last));
 }
 
 /** CMD4. */
@@ -234,7 +233,6 @@ async function endAll(running: Running, context: JobContext, host: Host, output:
       output.close();
     },
   });
-  execution.gone();
 }
 
 /** Turns the end of the command into the end of the job; when both were asked to end, the chart overrules this (CMD5). */

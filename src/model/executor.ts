@@ -35,8 +35,6 @@ export interface ExecutionHandle {
   readonly executionId: string;
   /** Notes the process durably; resolves when stored (or when the store refused it: a launch is never undone by that). */
   launched(process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null }): Promise<void>;
-  /** Says that the tree is verified gone: nothing is left to find. */
-  gone(): void;
   /** Milliseconds left until the record ends whatever the body does: the whole grace before `signal` fires, 0 when it is over, null for none. */
   readonly graceMs: number | null;
   /** The delay between asking nicely and killing, in milliseconds. */

@@ -7,49 +7,25 @@ import { hash } from 'node:crypto';
 import { canonicalJson } from '../model/json.ts';
 import type { JobBase } from './job-codec.ts';
 
-export type JobContent = Pick<
-  JobBase,
-  | 'kind'
-  | 'sessionId'
-  | 'callerSessionId'
-  | 'parentJobId'
-  | 'agentId'
-  | 'contextMode'
-  | 'subject'
-  | 'description'
-  | 'wait'
-  | 'timeoutMs'
-  | 'idleTimeoutMs'
-  | 'input'
->;
+/** In this order; another one would be another hash. The input comes last, by itself. */
+const FIELDS = [
+  'kind',
+  'sessionId',
+  'callerSessionId',
+  'parentJobId',
+  'agentId',
+  'contextMode',
+  'subject',
+  'description',
+  'wait',
+  'timeoutMs',
+  'idleTimeoutMs',
+] as const satisfies readonly (keyof JobBase)[];
+
+export type JobContent = Pick<JobBase, (typeof FIELDS)[number] | 'input'>;
 
 /** SHA-256, base64url. */
 export function contentHash(content: JobContent): string {
-  const {
-    kind,
-    sessionId,
-    callerSessionId,
-    parentJobId,
-    agentId,
-    contextMode,
-    subject,
-    description,
-    wait,
-    timeoutMs,
-    idleTimeoutMs,
-  } = content;
-  const fields = [
-    kind,
-    sessionId,
-    callerSessionId,
-    parentJobId,
-    agentId,
-    contextMode,
-    subject,
-    description,
-    wait,
-    timeoutMs,
-    idleTimeoutMs,
-  ];
+  const fields = FIELDS.map((name) => content[name]);
   return hash('sha256', `${JSON.stringify(fields)}${canonicalJson(content.input)}`, 'base64url');
 }

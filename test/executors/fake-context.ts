@@ -12,7 +12,6 @@ export interface FakeContext {
   readonly progress: unknown[];
   readonly survivors: string[];
   readonly launches: { pid: number; startTime: string | null; bootId: string | null }[];
-  goneCount(): number;
   /** Listeners on the signal that were not taken away. */
   listenerCount(): number;
   readonly reason: Error;
@@ -43,7 +42,6 @@ export function fakeContext(options: { graceMs?: number | null; killAfterMs?: nu
   const survivors: string[] = [];
   const launches: FakeContext['launches'] = [];
   const checks = new Set<() => void>();
-  let gone = 0;
   const changed = (): void => {
     for (const check of [...checks]) check();
   };
@@ -64,9 +62,6 @@ export function fakeContext(options: { graceMs?: number | null; killAfterMs?: nu
     async launched(process) {
       launches.push(process);
       changed();
-    },
-    gone() {
-      gone += 1;
     },
     survivors(text) {
       survivors.push(text);
@@ -108,7 +103,6 @@ export function fakeContext(options: { graceMs?: number | null; killAfterMs?: nu
     progress,
     survivors,
     launches,
-    goneCount: () => gone,
     listenerCount: () => listeners,
     reason,
     abort: () => controller.abort(reason),
