@@ -102,7 +102,7 @@ function endOf(context: JobChartContext): Pick<JobChartContext, 'reasonCode' | '
   }
 }
 
-export const jobMachine = setup({
+const chart = setup({
   types: {
     context: {} as JobChartContext,
     events: {} as JobEvent,
@@ -176,7 +176,30 @@ export const jobMachine = setup({
       }),
     ),
   },
-}).createMachine({
+});
+
+/** What ends a job that has not begun, wherever it waits. */
+const BEFORE_PICKUP = chart.createStateConfig({
+  on: {
+    'job.cancel': { target: 'cancelled', actions: { type: 'cancelBeforePickup', params: ({ event }) => event } },
+    'job.shut_down': {
+      target: 'errored',
+      actions: {
+        type: 'abandon',
+        params: ({ event }) => ({ at: event.at, code: 'abandoned.shutdown', message: SHUTDOWN_MESSAGE, detail: null }),
+      },
+    },
+    'job.abandon': {
+      target: 'errored',
+      actions: {
+        type: 'abandon',
+        params: ({ event }) => ({ at: event.at, code: 'abandoned.crash', message: CRASH_MESSAGE, detail: event.detail }),
+      },
+    },
+  },
+});
+
+export const jobMachine = chart.createMachine({
   id: 'job',
   initial: 'pending',
   context: NEW_JOB,
@@ -185,42 +208,14 @@ export const jobMachine = setup({
       meta: { description: 'Accepted and durable; not yet handed to the pool.' },
       on: {
         'job.queue': { target: 'queued', actions: { type: 'markQueued', params: ({ event }) => ({ at: event.at }) } },
-        'job.cancel': { target: 'cancelled', actions: { type: 'cancelBeforePickup', params: ({ event }) => event } },
-        'job.shut_down': {
-          target: 'errored',
-          actions: {
-            type: 'abandon',
-            params: ({ event }) => ({ at: event.at, code: 'abandoned.shutdown', message: SHUTDOWN_MESSAGE, detail: null }),
-          },
-        },
-        'job.abandon': {
-          target: 'errored',
-          actions: {
-            type: 'abandon',
-            params: ({ event }) => ({ at: event.at, code: 'abandoned.crash', message: CRASH_MESSAGE, detail: event.detail }),
-          },
-        },
+        ...BEFORE_PICKUP.on,
       },
     },
     queued: {
       meta: { description: 'Waiting for a slot, first in, first out.' },
       on: {
         'job.start': { target: 'running', actions: { type: 'markStarted', params: ({ event }) => ({ at: event.at }) } },
-        'job.cancel': { target: 'cancelled', actions: { type: 'cancelBeforePickup', params: ({ event }) => event } },
-        'job.shut_down': {
-          target: 'errored',
-          actions: {
-            type: 'abandon',
-            params: ({ event }) => ({ at: event.at, code: 'abandoned.shutdown', message: SHUTDOWN_MESSAGE, detail: null }),
-          },
-        },
-        'job.abandon': {
-          target: 'errored',
-          actions: {
-            type: 'abandon',
-            params: ({ event }) => ({ at: event.at, code: 'abandoned.crash', message: CRASH_MESSAGE, detail: event.detail }),
-          },
-        },
+        ...BEFORE_PICKUP.on,
       },
     },
     running: {
