@@ -3,7 +3,7 @@
 export type { EventCallback } from './engine/event-bus.ts';
 export type { EventsOptions } from './engine/event-reader.ts';
 export { type InputOf, Offstage } from './engine/offstage.ts';
-export type { OutputPiece, PrintedOutput } from './engine/output-log.ts';
+export type { OutputPiece, PrintedOptions, PrintedOutput } from './engine/output-log.ts';
 export type { JobsModel, LiveJobRow, PoolModel, ReadModel } from './engine/read-models.ts';
 export type { RecoveryReport } from './engine/recovery.ts';
 export type { PruneResult } from './engine/retention.ts';

@@ -4,7 +4,6 @@
  * JAC1  A door translates and never decides: defaults and rules are the engine's.
  */
 import type { OutputPiece } from '../engine/output-log.ts';
-import { lastLines } from '../engine/queries.ts';
 import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobStatus, JobView } from '../model/records.ts';
@@ -147,22 +146,16 @@ const getOutput: Action = async (request) => {
   if (tail !== undefined && (!Number.isInteger(tail) || tail < 0)) throw invalidField('tail', 'it must be a number of lines');
   const isWhole = fields.flag('parts') === true;
   fields.refuseRest();
-  const { pieces, end } = await offstage.printed(jobId, { onlyEnd: tail !== undefined || !isWhole });
-  const wanted = tail === undefined ? pieces : pieces.map((piece) => lastPart(piece, tail));
+  const { pieces, end } = await offstage.printed(jobId, tail === undefined ? { onlyEnd: !isWhole } : { tail });
   if (isWhole) {
-    for (const piece of wanted) await sendParts(request, piece);
+    for (const piece of pieces) await sendParts(request, piece);
     return { job_id: jobId, end };
   }
-  const last = wanted.at(-1) ?? { offset: end, text: '' };
+  const last = pieces.at(-1) ?? { offset: end, text: '' };
   const start = cutPoint(last.text, Math.max(0, last.text.length - PART_CHARACTERS));
-  const isCut = start > 0 || (tail === undefined && last.offset > 0);
+  const isCut = start > 0 || pieces.length > 1 || (tail === undefined && last.offset > 0);
   return { job_id: jobId, output: last.text.slice(start), cut: isCut, end };
 };
-
-function lastPart({ offset, text }: OutputPiece, tail: number): OutputPiece {
-  const kept = lastLines(text, tail);
-  return { offset: offset + text.length - kept.length, text: kept };
-}
 
 async function sendParts({ connection, requestId, signal }: Request, { offset, text }: OutputPiece): Promise<void> {
   for (let from = 0; from < text.length && !signal.aborted; ) {

@@ -36,7 +36,7 @@ import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
-import type { PrintedOutput } from './output-log.ts';
+import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { matcherOf, Queries } from './queries.ts';
@@ -239,7 +239,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   }
 
   /** The same with the places of its pieces: `end` and their offsets count as the `offset` of `job.output` events does. */
-  printed(jobId: string, options?: { readonly onlyEnd?: boolean }): Promise<PrintedOutput> {
+  printed(jobId: string, options?: PrintedOptions): Promise<PrintedOutput> {
     return this.#core.whileOpen(() => this.#queries.printed(jobId, options));
   }
 

@@ -4,6 +4,7 @@
  * OLG1  Memory per job is bounded, whatever is printed.
  * OLG2  The file holds the output from its beginning; what does not fit is counted and said, never lost in silence.
  * OLG3  No id reaches a path unescaped.
+ * OLG4  The file holds one character for each that was printed, as far as it goes: its length tells where memory goes on.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,13 +18,19 @@ export interface PrintedOutput {
   readonly end: number;
 }
 
+/** Which part of an output is wanted; without any, all that is kept. */
+export interface PrintedOptions {
+  /** Just what memory holds of it: the last 256 KiB or so. */
+  readonly onlyEnd?: boolean;
+  /** So many lines. */
+  readonly tail?: number;
+}
+
 export interface StoredOutput {
   readonly text: string;
   /** Characters before `text` that are gone from memory. */
   readonly cut: number;
   readonly hasFile: boolean;
-  /** The file holds the beginning only. */
-  readonly isCapped: boolean;
 }
 
 export class OutputLog {
@@ -35,6 +42,8 @@ export class OutputLog {
   #cut = 0;
   #file: number | null = null;
   #fileBytes = 0;
+  /** The first half of a pair of surrogates that was printed in two parts: not written to the file before the second comes. */
+  #held = '';
 
   constructor(directory: string | null, ordinal: number, onError: (error: unknown) => void) {
     this.#directory = directory;
@@ -72,11 +81,13 @@ export class OutputLog {
           text,
           cut: this.#cut,
           hasFile: this.#fileBytes > 0 && this.#directory !== null,
-          isCapped: this.#fileBytes >= LIMITS.outputSpillBytes,
         };
   }
 
   close(): void {
+    const held = this.#held;
+    this.#held = '';
+    this.#spill(held);
     if (this.#file !== null) closeSync(this.#file);
     this.#file = null;
   }
@@ -105,8 +116,14 @@ export class OutputLog {
   }
 
   #write(text: string): void {
+    const whole = this.#held + text;
+    this.#held = /[\ud800-\udbff]$/.test(whole.slice(-1)) ? whole.slice(-1) : '';
+    this.#spill(this.#held === '' ? whole : whole.slice(0, -1));
+  }
+
+  #spill(text: string): void {
     const room = LIMITS.outputSpillBytes - this.#fileBytes;
-    if (room <= 0 || this.#file === null) return;
+    if (room <= 0 || text === '' || this.#file === null) return;
     const bytes = Buffer.from(text, 'utf8');
     let end = Math.min(bytes.length, room);
     // Never half a character at the cap.
@@ -122,6 +139,7 @@ export class OutputLog {
 
   /** A disk that refuses ends the file, not the job: what is in memory goes on being kept. */
   #giveUp(error: unknown): void {
+    this.#held = '';
     this.close();
     this.#directory = null;
     this.#onError(error);
@@ -148,19 +166,62 @@ export interface OutputPiece {
 
 /** What is kept of an output, in order; between the pieces something is missing. */
 export function outputPieces(stored: StoredOutput, directory: string | null, ordinal: number): readonly OutputPiece[] {
-  const file = stored.hasFile && directory !== null ? readOutputFile(directory, ordinal) : null;
   const end: OutputPiece = { offset: stored.cut, text: stored.text };
+  const file = stored.hasFile && directory !== null ? readOutputFile(directory, ordinal) : null;
   if (file === null) return [end];
-  const beginning: OutputPiece = { offset: 0, text: file };
-  return stored.isCapped ? [beginning, end] : [beginning];
+  if (file.length < stored.cut) return [{ offset: 0, text: file }, end];
+  return [{ offset: 0, text: file + stored.text.slice(file.length - stored.cut) }];
+}
+
+/** The pieces of the last `count` lines: whole lines, but for one behind a place where something is missing. */
+export function lastPieces(
+  stored: StoredOutput,
+  directory: string | null,
+  ordinal: number,
+  count: number,
+): readonly OutputPiece[] {
+  const inMemory = lastLinesOf({ offset: stored.cut, text: stored.text }, count);
+  if (stored.cut === 0 || inMemory.text.length < stored.text.length) return [inMemory];
+  const pieces = outputPieces(stored, directory, ordinal);
+  const [first, end] = [pieces[0] as OutputPiece, pieces.at(-1) as OutputPiece];
+  const before = count - end.text.split('\n').length + (end.text.endsWith('\n') ? 1 : 0);
+  if (pieces.length > 1 && before > 0) return [lastLinesOf(first, before), end];
+  return [end.offset === 0 ? lastLinesOf(end, count) : withoutHalfLine(end)];
+}
+
+function lastLinesOf({ offset, text }: OutputPiece, count: number): OutputPiece {
+  const kept = lastLines(text, count);
+  return { offset: offset + text.length - kept.length, text: kept };
+}
+
+/** A line that is all there is of it stays, also when its beginning is missing. */
+function withoutHalfLine({ offset, text }: OutputPiece): OutputPiece {
+  const start = text.indexOf('\n') + 1;
+  return start === text.length ? { offset, text } : { offset: offset + start, text: text.slice(start) };
+}
+
+/** The last `count` lines of a text. */
+export function lastLines(text: string, count: number): string {
+  if (count === 0) return '';
+  const end = text.endsWith('\n') ? text.length - 1 : text.length;
+  let start = end;
+  for (let line = 0; line < count; line++) {
+    const found = start === 0 ? -1 : text.lastIndexOf('\n', start - 1);
+    if (found === -1) return text;
+    start = found;
+  }
+  return text.slice(start + 1);
 }
 
 /** The whole of what was printed, as far as it was kept; says where something is missing. */
 export function joinOutput(stored: StoredOutput, directory: string | null, ordinal: number): string {
-  const file = stored.hasFile && directory !== null ? readOutputFile(directory, ordinal) : null;
-  if (file === null) return stored.cut === 0 ? stored.text : `[… ${stored.cut} characters were not kept]\n${stored.text}`;
-  return stored.isCapped ? `${file}\n[… the middle was not kept; the end follows]\n${stored.text}` : file;
+  const pieces = outputPieces(stored, directory, ordinal);
+  const [{ offset, text }] = pieces as readonly [OutputPiece];
+  return offset === 0 ? joinPieces(pieces) : `[… ${offset} characters were not kept]\n${text}`;
 }
+
+export const joinPieces = (pieces: readonly OutputPiece[]): string =>
+  pieces.map(({ text }) => text).join('\n[… the middle was not kept; the end follows]\n');
 
 function readOutputFile(directory: string, ordinal: number): string | null {
   try {

@@ -15,7 +15,15 @@ import type { Core } from './core.ts';
 import { explain } from './explain.ts';
 import { checkListLimit } from './list-limit.ts';
 import type { LiveJob } from './live-job.ts';
-import { joinOutput, outputPieces, type PrintedOutput, type StoredOutput } from './output-log.ts';
+import {
+  joinOutput,
+  joinPieces,
+  lastPieces,
+  outputPieces,
+  type PrintedOptions,
+  type PrintedOutput,
+  type StoredOutput,
+} from './output-log.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
@@ -94,19 +102,21 @@ export class Queries {
   /** What the job has printed, or its last `tail` lines. */
   async output(jobId: string, options?: { readonly tail?: number }): Promise<string> {
     const { tail } = readOptions('options', options, OUTPUT_NAMES);
-    if (tail !== undefined && (!Number.isInteger(tail) || tail < 0))
-      throw invalidInput('tail', 'it must be a number of lines of 0 or more');
-    const text = await this.#wholeOutput(checkId('jobId', jobId), tail !== undefined);
-    return tail === undefined ? text : lastLines(text, tail);
+    if (tail !== undefined) return joinPieces((await this.printed(jobId, { tail })).pieces);
+    const { stored, ordinal } = await this.#storedOutput(checkId('jobId', jobId));
+    return stored === null ? '' : joinOutput(stored, this.#core.settings.spillDirectory, ordinal);
   }
 
-  /** What is kept of it, with its places; with `onlyEnd`, just the last 256 KiB or so. */
-  async printed(jobId: string, options?: { readonly onlyEnd?: boolean }): Promise<PrintedOutput> {
-    const { onlyEnd = false } = readOptions('options', options, PRINTED_NAMES);
+  /** What is kept of it, with its places; with `onlyEnd`, just the last 256 KiB or so; with `tail`, the last lines. */
+  async printed(jobId: string, options?: PrintedOptions): Promise<PrintedOutput> {
+    const { onlyEnd = false, tail } = readOptions('options', options, PRINTED_NAMES);
+    if (tail !== undefined && (!Number.isInteger(tail) || tail < 0))
+      throw invalidInput('tail', 'it must be a number of lines of 0 or more');
     const { stored, ordinal } = await this.#storedOutput(checkId('jobId', jobId));
     if (stored === null) return { pieces: [], end: 0 };
     const directory = onlyEnd ? null : this.#core.settings.spillDirectory;
-    return { pieces: outputPieces(stored, directory, ordinal), end: stored.cut + stored.text.length };
+    const pieces = tail === undefined ? outputPieces(stored, directory, ordinal) : lastPieces(stored, directory, ordinal, tail);
+    return { pieces, end: stored.cut + stored.text.length };
   }
 
   async snapshot(): Promise<Snapshot> {
@@ -154,12 +164,6 @@ export class Queries {
     return live === undefined ? (await this.#stored(jobId)).base.ordinal : live.base.ordinal;
   }
 
-  async #wholeOutput(jobId: string, onlyEnd: boolean): Promise<string> {
-    const { stored, ordinal } = await this.#storedOutput(jobId);
-    if (stored === null) return '';
-    return onlyEnd ? stored.text : joinOutput(stored, this.#core.settings.spillDirectory, ordinal);
-  }
-
   /** Of a job that is at work: read in the same tick. */
   async #storedOutput(jobId: string): Promise<{ readonly stored: StoredOutput | null; readonly ordinal: number }> {
     const live = this.#core.committedJob(jobId);
@@ -169,19 +173,6 @@ export class Queries {
     const value = await this.#core.store.get(KEYS.output(ordinal));
     return { stored: value === undefined ? null : (JSON.parse(value) as StoredOutput), ordinal };
   }
-}
-
-/** The last `count` lines of a text. */
-export function lastLines(text: string, count: number): string {
-  if (count === 0) return '';
-  const end = text.endsWith('\n') ? text.length - 1 : text.length;
-  let start = end;
-  for (let line = 0; line < count; line++) {
-    const found = start === 0 ? -1 : text.lastIndexOf('\n', start - 1);
-    if (found === -1) return text;
-    start = found;
-  }
-  return text.slice(start + 1);
 }
 
 /** The wanted states; null for all. @throws OffstageError `input.invalid` */
@@ -208,7 +199,7 @@ const LIST_NAMES = namesOf<ListQuery>({
   before: true,
 });
 const OUTPUT_NAMES = namesOf<{ readonly tail?: number }>({ tail: true });
-const PRINTED_NAMES = namesOf<{ readonly onlyEnd?: boolean }>({ onlyEnd: true });
+const PRINTED_NAMES = namesOf<PrintedOptions>({ onlyEnd: true, tail: true });
 
 const FILTERS = ['sessionId', 'callerSessionId', 'taskId', 'parentJobId', 'parentMessageId', 'kind'] as const;
 

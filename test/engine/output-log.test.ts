@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { joinOutput, OutputLog, outputPath, type StoredOutput } from '../../src/engine/output-log.ts';
+import { joinOutput, joinPieces, lastPieces, OutputLog, outputPath, type StoredOutput } from '../../src/engine/output-log.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 
 describe('the output of a job', () => {
@@ -20,7 +20,7 @@ describe('the output of a job', () => {
     const output = log();
     output.append('hello ');
     output.append('world');
-    expect(output.stored()).toEqual({ text: 'hello world', cut: 0, hasFile: false, isCapped: false });
+    expect(output.stored()).toEqual({ text: 'hello world', cut: 0, hasFile: false });
   });
 
   it('OLG1, OLG2: more of it is whole in the file, for the owner only, and memory keeps the end', () => {
@@ -53,6 +53,87 @@ describe('the output of a job', () => {
     expect(whole.startsWith('éé')).toBe(true);
     expect(whole).toContain('[… the middle was not kept; the end follows]');
     expect(whole.endsWith('the end')).toBe(true);
+  });
+
+  it('OLG4: just past the cap nothing is missing, nothing is there twice, and nothing else is said', () => {
+    for (const excess of [0, 1, 3, LIMITS.outputMemoryBytes - 1, LIMITS.outputMemoryBytes]) {
+      const output = log();
+      const block = `${'é'.repeat(63)}\n\n`.repeat(4_096);
+      const text = block.repeat(LIMITS.outputSpillBytes / Buffer.byteLength(block));
+      expect(Buffer.byteLength(text)).toBe(LIMITS.outputSpillBytes);
+      output.append(text);
+      output.append('z'.repeat(excess));
+      const stored = output.stored() as StoredOutput;
+      output.close();
+      const whole = joinOutput(stored, join(folder, 'output'), 7);
+      expect([whole.length, whole === text + 'z'.repeat(excess)], `${excess} past the cap`).toEqual([text.length + excess, true]);
+    }
+  });
+
+  it('OLG4: a pair of surrogates printed in two parts is one character in the file', () => {
+    const output = log();
+    const printed = [];
+    for (let index = 0; index < 40; index++) {
+      for (const part of ['x'.repeat(9_999), '\ud83c', '\udfad', '🎭\ud83c', '']) {
+        output.append(part);
+        printed.push(part);
+        if (part === '\ud83c')
+          expect(joinOutput(output.stored() as StoredOutput, join(folder, 'output'), 7)).toBe(printed.join(''));
+      }
+      output.append('\udfad');
+      printed.push('\udfad');
+    }
+    const stored = output.stored() as StoredOutput;
+    output.append('\ud83c');
+    output.close();
+    const path = outputPath(join(folder, 'output'), 7);
+    expect(readFileSync(path, 'utf8')).toBe(`${printed.join('')}\ufffd`);
+    expect(joinOutput(stored, join(folder, 'output'), 7)).toBe(`${printed.join('')}\ufffd`);
+  });
+
+  describe('its last lines', () => {
+    const tailOf = (stored: StoredOutput, count: number, directory: string | null = join(folder, 'output')): string =>
+      joinPieces(lastPieces(stored, directory, 7, count));
+    const linesOf = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, index) => `${from + index} ${'é'.repeat(90)}\n`).join('');
+
+    it('come from the file where memory does not hold so many, and begin with a whole line', () => {
+      const output = log();
+      for (let line = 0; line < 20_000; line += 10) output.append(linesOf(line, line + 10));
+      const stored = output.stored() as StoredOutput;
+      output.close();
+      expect(stored.text.split('\n').length).toBeLessThan(5_000);
+      const inMemory = stored.text.split('\n').length - 1;
+      for (const count of [0, 1, 10, inMemory - 1, inMemory, inMemory + 1, 10_000, 20_000]) {
+        expect(tailOf(stored, count) === linesOf(20_000 - count, 20_000), `${count} lines`).toBe(true);
+      }
+      expect(tailOf(stored, 30_000) === linesOf(0, 20_000)).toBe(true);
+    });
+
+    it('without the file they begin with a whole line all the same', () => {
+      const output = log(null);
+      for (let line = 0; line < 20_000; line += 10) output.append(linesOf(line, line + 10));
+      const stored = output.stored() as StoredOutput;
+      const inMemory = stored.text.split('\n').length - 2;
+      expect(tailOf(stored, 10_000, null) === linesOf(20_000 - inMemory, 20_000)).toBe(true);
+      output.append('x'.repeat(LIMITS.outputMemoryBytes));
+      expect(tailOf(output.stored() as StoredOutput, 3, null)).toBe('x'.repeat(LIMITS.outputMemoryBytes));
+    });
+
+    it('reaching behind what is missing they say so', () => {
+      const output = log();
+      const many = linesOf(0, 20_000);
+      for (let size = 0; size < LIMITS.outputSpillBytes + 4 * 1024 * 1024; size += Buffer.byteLength(many)) output.append(many);
+      const stored = output.stored() as StoredOutput;
+      output.close();
+      const inMemory = stored.text.split('\n').length - 1;
+      expect(tailOf(stored, inMemory)).not.toContain('[…');
+      expect(tailOf(stored, inMemory)).toMatch(/^\d+ é+\n/);
+      const more = tailOf(stored, inMemory + 5);
+      expect(more).toMatch(/^\d+ é+\n/);
+      expect(more).toContain('\n[… the middle was not kept; the end follows]\n');
+      expect(more.endsWith(stored.text)).toBe(true);
+    });
   });
 
   it('without a folder the beginning is lost, and the answer says how much', () => {
