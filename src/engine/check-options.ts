@@ -10,7 +10,8 @@ import { isOffstageError, type OffstageError, offstageError } from '../model/err
 /** Makes the error; `argument` is what the caller calls it. */
 export type Refuse = (argument: string, message: string, cause?: unknown) => OffstageError;
 
-const refuseInput: Refuse = (argument, message, cause) =>
+/** For arguments of verbs. */
+export const invalidInput: Refuse = (argument, message, cause) =>
   offstageError('input.invalid', { argument, message }, cause === undefined ? undefined : { cause });
 
 /** The names of some options, all of them: the compiler asks for those that are missing. */
@@ -22,7 +23,7 @@ export function readOptions<Options extends object>(
   argument: string,
   given: Options | undefined,
   known: ReadonlySet<string>,
-  refuse: Refuse = refuseInput,
+  refuse: Refuse = invalidInput,
 ): Options {
   if (given === undefined) return {} as Options;
   return readable(
@@ -41,7 +42,7 @@ export function readOptions<Options extends object>(
 }
 
 /** Nothing but known names, without a copy; for where every allocation counts. May throw whatever a Proxy throws. */
-export function checkNames(argument: string, given: object, known: ReadonlySet<string>, refuse: Refuse = refuseInput): void {
+export function checkNames(argument: string, given: object, known: ReadonlySet<string>, refuse: Refuse = invalidInput): void {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw refuse(argument, 'it must be an object');
   for (const name in given) {
     if (known.has(name) || !Object.hasOwn(given, name)) continue;
@@ -52,7 +53,7 @@ export function checkNames(argument: string, given: object, known: ReadonlySet<s
 /** A plain copy of an array, its holes as undefined. @throws OffstageError `input.invalid` */
 export function readArray(argument: string, given: unknown): readonly unknown[] {
   return readable(argument, () => {
-    if (!Array.isArray(given)) throw refuseInput(argument, 'it must be an array');
+    if (!Array.isArray(given)) throw invalidInput(argument, 'it must be an array');
     return Array.from(given as readonly unknown[]);
   });
 }
@@ -63,12 +64,12 @@ export function checkSignal(argument: string, given: unknown): AbortSignal | und
   return readable(argument, () => {
     // An object that only inherits from AbortSignal throws here.
     if (given instanceof AbortSignal && typeof given.aborted === 'boolean') return given;
-    throw refuseInput(argument, 'it must be an AbortSignal');
+    throw invalidInput(argument, 'it must be an AbortSignal');
   });
 }
 
 /** Reads what may throw when it is looked at. @throws OffstageError `input.invalid`, or what `refuse` makes */
-export function readable<T>(argument: string, read: () => T, refuse: Refuse = refuseInput): T {
+export function readable<T>(argument: string, read: () => T, refuse: Refuse = invalidInput): T {
   try {
     return read();
   } catch (error) {

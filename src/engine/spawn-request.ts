@@ -3,13 +3,13 @@
  *
  * SPR1  Bad input is refused with `input.invalid` before anything is looked up or stored.
  */
-import { type OffstageError, offstageError } from '../model/errors.ts';
+import { offstageError } from '../model/errors.ts';
 import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ContextMode } from '../model/records.ts';
 import type { SpawnOptions } from '../model/requests.ts';
 import type { JobBase } from '../persistence/job-codec.ts';
-import { checkNames, namesOf, readable } from './check-options.ts';
+import { checkNames, invalidInput, namesOf, readable } from './check-options.ts';
 import type { RegisteredExecutor } from './core.ts';
 import { validateWith } from './standard-schema.ts';
 
@@ -38,6 +38,8 @@ export interface SpawnContent extends CheckedInput {
   readonly pendingInput: Promise<CheckedInput> | null;
 }
 
+export { invalidInput } from './check-options.ts';
+
 export const DEFAULT_SESSION = 'default';
 const SUBJECT_CHARACTERS = 60;
 const NO_INPUT_YET: CheckedInput = { input: null, inputCharacters: 0, secretInput: null };
@@ -58,9 +60,6 @@ export const SPAWN_NAMES = namesOf<SpawnOptions>({
   timeoutMs: true,
   idleTimeoutMs: true,
 });
-
-export const invalidInput = (argument: string, message: string): OffstageError =>
-  offstageError('input.invalid', { argument, message });
 
 /** Any well-formed string of 1 to 512 bytes without NUL. */
 export function checkId(argument: string, value: unknown): string {
