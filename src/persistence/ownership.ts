@@ -97,6 +97,7 @@ export async function findDataDir(dataDir: string): Promise<string> {
   } catch (error) {
     if (isOffstageError(error)) throw error;
     const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTDIR') throw refuse(`${dirname(folder)} is not a folder`, error);
     throw refuse(code === 'ENOENT' ? `${folder} does not exist` : `${folder} cannot be read and written (${code})`, error);
   }
 }

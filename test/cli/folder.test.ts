@@ -151,7 +151,33 @@ describe('any folder', () => {
   it('that cannot be one is told plainly', async () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'file'), '');
-    const end = await offstage(['run', '--data-dir', join(folder, 'file'), '--', 'true']);
-    expect(end).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is not a folder') });
+    for (const path of ['file', 'file/data', 'file/data/deeper']) {
+      for (const verb of [
+        ['run', '--', 'true'],
+        ['doctor'],
+        ['jobs', 'list'],
+        ['jobs', 'list', '--watch'],
+        ['jobs', 'get', 'x'],
+        ['jobs', 'tail', 'x'],
+        ['jobs', 'tail'],
+        ['sessions', 'list'],
+        ['tasks', 'get', 'x'],
+      ]) {
+        const [name = '', ...rest] = verb;
+        const end = await offstage([
+          name,
+          ...(name === 'run' ? [] : rest),
+          '--data-dir',
+          join(folder, path),
+          ...(name === 'run' ? rest : []),
+        ]);
+        expect(end, `${verb.join(' ')} in ${path}`).toMatchObject({ code: 2, stdout: '' });
+        expect(end.stderr).toMatch(/file.* is not a folder/);
+      }
+    }
+    expect(await offstage(['jobs', 'list', '--data-dir', join(folder, 'missing')])).toMatchObject({
+      code: 0,
+      stdout: 'No jobs.\n',
+    });
   });
 });

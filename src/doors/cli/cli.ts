@@ -12,7 +12,7 @@ import { systemClock } from '../../actors/clock.ts';
 import { reapProcess } from '../../executors/process-reaper.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
-import { readOwner } from '../../persistence/ownership.ts';
+import { findDataDir, readOwner } from '../../persistence/ownership.ts';
 import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
 import { connectControl, localClient } from '../control-client.ts';
 import type { WireClient } from '../wire-client.ts';
@@ -53,11 +53,15 @@ export class Cli {
     this.interrupts.force(() => void this.#force());
   }
 
-  /** Whether anything was ever stored here. */
+  /** Whether anything was ever stored here. @throws OffstageError `config.invalid` where no folder can be, because a file is in the way */
   async hasStore(): Promise<boolean> {
     for (const name of [STORE_FOLDER, REBUILT_FOLDER, CREATED_MARK]) {
-      const found = await stat(join(this.dataDir, name)).catch(() => null);
-      if (found !== null) return true;
+      try {
+        await stat(join(this.dataDir, name));
+        return true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') await findDataDir(this.dataDir);
+      }
     }
     return (await readOwner(this.dataDir)) !== null;
   }

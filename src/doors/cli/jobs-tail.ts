@@ -108,7 +108,9 @@ async function tailEvents(cli: Cli, jobId: string): Promise<number> {
   return EXIT.done;
 }
 
-function tailAll(cli: Cli): Promise<never> {
+async function tailAll(cli: Cli): Promise<never> {
+  // Nobody is waited for where there can never be anything.
+  await cli.hasStore();
   const subjects = new Map<string, string>();
   return followOwner(cli, async ({ door: { client }, over }) => {
     const other = await cli.another();
