@@ -15,7 +15,7 @@ import type { CommandInput } from './executors/command-input.ts';
 import { resolveExecutor } from './executors/inline.ts';
 import { reapProcess } from './executors/process-reaper.ts';
 import { offstageError } from './model/errors.ts';
-import type { Executor, Executors } from './model/executor.ts';
+import type { Executor, ExecutorFunction, Executors } from './model/executor.ts';
 import type { EngineOptions } from './model/options.ts';
 import { levelStore } from './persistence/level-store.ts';
 import { CONTROL_SOCKET } from './persistence/ownership.ts';
@@ -60,6 +60,17 @@ const NAMES = namesOf<OpenOptions<Executors>>({
 /** Stores of open engines: each serves one at a time. */
 const stores = new WeakSet<Store>();
 
+/**
+ * The options of `open` as the compiler reads them. `Bodies` gives each body the input that its schema, or its own annotation, says;
+ * `Given` keeps the executors as they were written, so that `spawn` knows what each kind takes.
+ */
+export type OpenWith<Bodies, Given> = Omit<OpenOptions, 'executors'> & {
+  readonly executors?: Given & { readonly [Kind in keyof Bodies]: Executor<Bodies[Kind]> | ExecutorFunction<Bodies[Kind]> };
+};
+
+/** The kinds of an engine: the host's own and the built-in ones. */
+export type KindsOf<Given> = (Given extends Executors ? Given : unknown) & Pick<BuiltInKinds, 'command'>;
+
 const REAP_DEADLINE_MS = 10_000;
 
 /**
@@ -70,14 +81,13 @@ const REAP_DEADLINE_MS = 10_000;
  * const job = await offstage.spawn({ kind: 'shout', input: 'hi' });
  * console.log((await offstage.wait(job.jobId)).resultText);
  */
-// biome-ignore lint/complexity/noBannedTypes: as above.
-export async function open<const Kinds extends Executors = {}>(
-  given: OpenOptions<Kinds> = {},
-): Promise<Offstage<Kinds & Pick<BuiltInKinds, 'command'>>> {
+export async function open<Bodies extends Record<string, unknown>, Given>(
+  given: OpenWith<Bodies, Given> = {},
+): Promise<Offstage<KindsOf<Given>>> {
   const options = readOptions('options', given, NAMES, invalidOption);
   const dataDir = dataDirOf(options);
   const settings = settingsFrom(options, process.env, dataDir === null ? null : join(dataDir, 'output'));
-  const executors = executorsOf(options, settings.clock);
+  const executors = executorsOf(options as OpenOptions<Executors>, settings.clock);
   if (checkFlag('control', options.control) === true && dataDir === null) {
     throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
   }
@@ -87,7 +97,7 @@ export async function open<const Kinds extends Executors = {}>(
   const store = options.store ?? (await levelStore(dataDir as string, { control: controlPathOf(options, dataDir) }));
   stores.add(store);
   const closers: (() => Promise<void> | void)[] = [() => void stores.delete(store)];
-  let engine: Offstage<Kinds & Pick<BuiltInKinds, 'command'>>;
+  let engine: Offstage<KindsOf<Given>>;
   try {
     const reap: ProcessReaper = (record) =>
       reapProcess(record, { clock: settings.clock, killAfterMs: settings.killAfterMs, deadlineMs: REAP_DEADLINE_MS });

@@ -3,10 +3,11 @@
  *
  * OFF1  Every verb that writes resolves after its commit, or says `durable: false`.
  */
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Observable } from 'rxjs';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
-import type { AnyExecutor, Executor, ExecutorFunction, Executors } from '../model/executor.ts';
+import type { Executor, Executors } from '../model/executor.ts';
 import type { HistoryEntry, JobView, ProcessRecord, SessionRow, TaskRow } from '../model/records.ts';
 import type {
   CancelManyResult,
@@ -62,12 +63,15 @@ const SELECTOR_NAMES = namesOf<CancelManySelector>({
   status: true,
 });
 
-/** What a kind's executor takes. */
-export type InputOf<Kind extends AnyExecutor> =
-  Kind extends Executor<infer Input, infer _Result>
+/** What `spawn` takes for a kind: what its schema takes, or else what its body takes. */
+export type InputOf<Kind> = Kind extends { readonly input: StandardSchemaV1<infer Input, infer _Output> }
+  ? Input
+  : Kind extends Executor<infer Input, infer _Result>
     ? Input
-    : Kind extends ExecutorFunction<infer Input, infer _Result>
-      ? Input
+    : Kind extends (job: infer Job, ...rest: never[]) => unknown
+      ? Job extends { readonly input: infer Input }
+        ? Input
+        : unknown
       : unknown;
 
 /**

@@ -45,14 +45,25 @@ describe('the packed package, installed into an empty project', () => {
       `import { open, outcome, type JobView } from 'offstage';
        import { jobMachine } from 'offstage/machines';
        import { virtualClock } from 'offstage/testing';
+       import type { StandardSchemaV1 } from '@standard-schema/spec';
+       declare const sum: StandardSchemaV1<{ a: number; b?: number }, { a: number; b: number }>;
        const offstage = await open({
          dataDir: 'x', clock: virtualClock(),
-         executors: { add: async (job: { input: { a: number; b: number } }) => outcome({ value: job.input.a + job.input.b }) },
+         executors: {
+           plain: async (job, ctx) => \`\${String(job.input)} \${ctx.jobId}\`,
+           annotated: async (job: { input: { question: string } }) => job.input.question,
+           sum: { input: sum, run: async (job, ctx) => outcome({ value: job.input.a + job.input.b + ctx.jobId.length }) },
+         },
        });
-       const job: JobView = await offstage.spawn({ kind: 'add', input: { a: 1, b: 2 } });
+       const job: JobView = await offstage.spawn({ kind: 'annotated', input: { question: 'why' } });
+       await offstage.spawn({ kind: 'plain', input: 5 });
        await offstage.spawn({ kind: 'command', input: { command: 'ls' } });
-       // @ts-expect-error b is missing
-       await offstage.spawn({ kind: 'add', input: { a: 1 } });
+       // What the schema has a default for may be left out.
+       await offstage.spawn({ kind: 'sum', input: { a: 1 } });
+       // @ts-expect-error a is missing
+       await offstage.spawn({ kind: 'sum', input: { b: 1 } });
+       // @ts-expect-error question is a string
+       await offstage.spawn({ kind: 'annotated', input: { question: 1 } });
        // @ts-expect-error no such kind
        await offstage.spawn({ kind: 'subtract' });
        export { job, jobMachine };`,
