@@ -269,4 +269,19 @@ describe('Ctrl-C', () => {
     expect(Date.now() - begun).toBeLessThan(2_000);
     expect(['cancelled', 'errored']).toContain((await onlyJob(data)).status);
   });
+
+  it('B65: after a second one it still tells how the job ended, also as a document', async () => {
+    const { data } = await dataFolder();
+    const command = ['sh', '-c', `trap '' TERM INT; echo ready; while :; do sleep 0.05; done`];
+    for (const isJson of [false, true]) {
+      const running = start(run(data, ...(isJson ? ['--json'] : []), '--', ...command));
+      await running.saw('ready', isJson ? 'stderr' : 'stdout');
+      running.child.kill('SIGINT');
+      await running.saw('once more kills it', 'stderr');
+      running.child.kill('SIGINT');
+      const { code, stdout, stderr } = await running.ended;
+      expect([code, stderr]).toEqual([130, expect.stringMatching(/kills it\.\noffstage: job_\w+ was cancelled\..*\n$/)]);
+      if (isJson) expect(JSON.parse(stdout)).toMatchObject({ status: 'cancelled', detached: false });
+    }
+  });
 });

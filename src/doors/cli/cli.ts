@@ -30,9 +30,10 @@ export interface CommonOptions {
 const RETRIES = 50;
 const RETRY_PAUSE_MS = 100;
 const QUIET_WAIT_MS = 500;
-/** After the second Ctrl-C: how long killed processes are looked for, and what the engine gets to note their end. */
+/** After the second Ctrl-C: how long killed processes are looked for, what the verb gets to tell their end, and the engine to close. */
 const KILL_DEADLINE_MS = 2_000;
-const LAST_WORDS_MS = 300;
+const LAST_WORDS_MS = 1_000;
+const CLOSE_MS = 300;
 
 export class Cli {
   readonly out: Sink;
@@ -44,6 +45,10 @@ export class Cli {
   #door: Door | null = null;
   #opening: Promise<Door> | null = null;
   readonly #finished = new AbortController();
+  #onOver = (): void => {};
+  readonly #isOver = new Promise<void>((resolve) => {
+    this.#onOver = resolve;
+  });
 
   constructor(options: CommonOptions, { stdout, stderr, env }: NodeJS.Process = process) {
     this.out = new Sink(stdout, env);
@@ -89,6 +94,7 @@ export class Cli {
   /** The verb is over: lets go of the folder, for good. */
   async finish(): Promise<void> {
     this.#finished.abort();
+    this.#onOver();
     await this.#opening?.catch(() => {});
     await this.letGo();
   }
@@ -169,17 +175,26 @@ export class Cli {
 
   /** The second Ctrl-C: what is ours is killed, the owner's is not ours; then the end, now. */
   async #force(): Promise<void> {
-    const engine = this.#door?.engine ?? null;
-    if (engine !== null) {
-      // From here on nothing starts any more.
-      const closed = engine.close();
-      const records = await engine.processes().catch(() => []);
-      const options = { clock: systemClock, killAfterMs: 0, deadlineMs: KILL_DEADLINE_MS };
-      await Promise.allSettled(records.map((record) => reapProcess(record, options)));
-      await Promise.race([closed, setTimeout(LAST_WORDS_MS)]);
+    const door = this.#door;
+    if (door !== null && door.engine !== null) {
+      // What is queued does not take the place of what is killed.
+      void cancelAll(door);
+      await killAll(door.engine);
+      // A closed engine answers nothing: first the verb tells how it ended.
+      await Promise.race([this.#isOver, setTimeout(LAST_WORDS_MS)]);
+      // From here on nothing starts any more; what others have started meanwhile is killed, too.
+      const closed = door.engine.close();
+      await killAll(door.engine);
+      await Promise.race([closed, setTimeout(CLOSE_MS)]);
     }
     process.exit(EXIT.cancelled);
   }
+}
+
+async function killAll(engine: NonNullable<Door['engine']>): Promise<void> {
+  const records = await engine.processes().catch(() => []);
+  const options = { clock: systemClock, killAfterMs: 0, deadlineMs: KILL_DEADLINE_MS };
+  await Promise.allSettled(records.map((record) => reapProcess(record, options)));
 }
 
 async function cancelAll({ engine }: Door): Promise<void> {
