@@ -79,6 +79,21 @@ describe('unknown ids and wrong usage exit 2', () => {
     expect(await readdir(dirname(data))).toEqual(['data']);
   });
 
+  it('says what it must be instead', async () => {
+    const data = await dataFolder();
+    for (const [args, sentence] of [
+      [['jobs', 'list', '--limit', 'many'], '--limit is not valid: it must be a number of 1 or more, not "many".'],
+      [['jobs', 'output', 'x', '--tail', '1.5'], '--tail is not valid: it must be a number of 0 or more, not "1.5".'],
+      [['jobs', 'wait', 'x', '--timeout', 'later'], 'it must be a duration such as 500ms, 30s, 5m or 1h30m, not "later".'],
+      [['jobs', 'list', '--status', 'done'], /it must be one of pending, queued, running, .+, not "done"\.$/m],
+    ] as const) {
+      const end = await offstage([...args, '--data-dir', data]);
+      expect(end).toMatchObject({ code: 2, stdout: '' });
+      if (typeof sentence === 'string') expect(end.stderr).toContain(sentence);
+      else expect(end.stderr).toMatch(sentence);
+    }
+  });
+
   it('help and version are no mistakes', async () => {
     for (const args of [['--help'], ['run', '--help'], ['jobs', '--help'], ['jobs', 'list', '--help'], ['--version']]) {
       expect(await offstage(args), args.join(' ')).toMatchObject({ code: 0, stdout: expect.stringMatching(/\S/), stderr: '' });

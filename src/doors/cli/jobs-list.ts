@@ -8,6 +8,7 @@ import { EXIT } from './exit-codes.ts';
 import { jobTable } from './job-lines.ts';
 import { jobPages, listJobs } from './job-pages.ts';
 import { watchList } from './list-watch.ts';
+import { clipped } from './terminal.ts';
 import { parseCount } from './words.ts';
 
 export interface JobsListOptions {
@@ -69,7 +70,7 @@ function queryOf(options: JobsListOptions): WireFields {
   if (unknown !== undefined) {
     throw offstageError('input.invalid', {
       argument: '--status',
-      message: `${JSON.stringify(unknown)} is none of ${JOB_STATUSES.join(', ')}`,
+      message: `it must be one of ${JOB_STATUSES.join(', ')}, not ${JSON.stringify(clipped(unknown, 80))}`,
     });
   }
   return {

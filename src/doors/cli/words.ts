@@ -2,6 +2,7 @@
  * Durations and ages as people say them, and as they type them.
  */
 import { offstageError } from '../../model/errors.ts';
+import { clipped } from './terminal.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -57,7 +58,7 @@ export function parseDuration(option: string, text: string): number {
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
     throw offstageError('input.invalid', {
       argument: option,
-      message: `${JSON.stringify(text)} is no duration such as 500ms, 30s, 5m or 1h30m`,
+      message: `it must be a duration such as 500ms, 30s, 5m or 1h30m, not ${shown(text)}`,
     });
   }
   return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * (UNIT_MS[unit as string] as number), 0);
@@ -67,8 +68,14 @@ export function parseDuration(option: string, text: string): number {
 export function parseCount(option: string, text: string, least = 1): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= least && Number.isSafeInteger(count)) return count;
-  throw offstageError('input.invalid', { argument: option, message: `${JSON.stringify(text)} is no number of ${least} or more` });
+  throw offstageError('input.invalid', {
+    argument: option,
+    message: `it must be a number of ${least} or more, not ${shown(text)}`,
+  });
 }
+
+/** What was typed, in a sentence about it. */
+const shown = (text: string): string => JSON.stringify(clipped(text, 80));
 
 /** Local date and time, to the second. */
 export function dateInWords(at: number): string {
