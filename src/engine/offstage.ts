@@ -25,13 +25,12 @@ import type {
   WaitManyOptions,
   WaitOptions,
 } from '../model/requests.ts';
-import { isFinished, statusOfState } from '../persistence/job-codec.ts';
 import type { Store } from '../persistence/store.ts';
 import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
-import { cancelMany } from './cancel-many.ts';
-import { Canceller, type CancelRequest } from './canceller.ts';
-import { checkSignal, namesOf, readArray, readOptions } from './check-options.ts';
+import { CancelVerbs } from './cancel-verbs.ts';
+import { Canceller } from './canceller.ts';
+import { checkSignal, readOptions } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
@@ -40,7 +39,7 @@ import type { Execution } from './execution-registry.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
-import { matcherOf, Queries } from './queries.ts';
+import { Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
@@ -48,20 +47,9 @@ import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './s
 import { RETENTION_NAMES, type Settings } from './settings.ts';
 import { endAllJobs } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
-import { checkId, checkText, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
-import { storedView } from './stored-view.ts';
+import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
-
-const CANCEL_NAMES = namesOf<CancelOptions>({ reason: true });
-const SELECTOR_NAMES = namesOf<CancelManySelector>({
-  ids: true,
-  sessionId: true,
-  taskId: true,
-  parentMessageId: true,
-  parentJobId: true,
-  status: true,
-});
 
 /** What `spawn` takes for a kind: what its schema takes, or else what its body takes. */
 export type InputOf<Kind> = Kind extends { readonly input: StandardSchemaV1<infer Input, infer _Output> }
@@ -88,6 +76,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly #admission: Admission;
   readonly #waiting: Waiting;
   readonly #queries: Queries;
+  readonly #cancels: CancelVerbs;
   readonly #retention: RetentionSweep;
   readonly #onClose = new Set<() => void>();
   /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
@@ -131,6 +120,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     });
     core.onRoom = () => this.#admission.advance();
     this.#queries = new Queries(core, this.#sessions, this.#waiting);
+    this.#cancels = new CancelVerbs(core, {
+      canceller: this.#canceller,
+      admission: this.#admission,
+      queries: this.#queries,
+      sessions: this.#sessions,
+    });
     this.#retention = new RetentionSweep(core);
     this.#retention.start();
   }
@@ -172,64 +167,13 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
    * Asks the job and all its descendants to end. Resolves with the current record once the request is durable; never waits for the body.
    * @throws OffstageError `job.not_found`, `job.expired`, `engine.closing`
    */
-  async cancel(jobId: string, options?: CancelOptions): Promise<JobView> {
-    checkId('jobId', jobId);
-    const reason = reasonOf(options);
-    this.#core.assertOpen();
-    return this.#core.whileOpen(() => this.#cancel(jobId, { code: 'cancel.user', reason }));
-  }
-
-  async #cancel(jobId: string, request: CancelRequest): Promise<JobView> {
-    const job = this.#core.jobs.get(jobId);
-    if (job === undefined) {
-      const admitting = this.#admission.cancelWhenAdmitted(jobId, request);
-      if (admitting !== null) return admitting;
-      let stored = await this.#core.rows.find(jobId);
-      // It may have been accepted while the store was asked; or have ended since, and then its end is stored by now.
-      if (this.#core.jobs.has(jobId)) return this.#cancel(jobId, request);
-      if (stored !== null && stored !== 'expired' && !isFinished(stored.snapshot.state))
-        stored = await this.#core.rows.find(jobId);
-      if (stored === 'expired') throw offstageError('job.expired', { jobId });
-      if (stored !== null) return storedView(stored);
-      throw offstageError('job.not_found', { jobId });
-    }
-    if (job.actedEnd !== null) return job.actedEnd;
-    if (job.committed === job.decided && job.isDecidedEnd) return job.view();
-    return this.#canceller.cancel(job, request);
+  cancel(jobId: string, options?: CancelOptions): Promise<JobView> {
+    return this.#core.whileOpen(() => this.#cancels.cancel(jobId, options));
   }
 
   /** Cancels what the selector names; answers arrays of ids. */
-  async cancelMany(selector: CancelManySelector, options?: CancelOptions): Promise<CancelManyResult> {
-    const { jobs } = this.#core;
-    const reason = reasonOf(options);
-    const { ids, ...rest } = readOptions('selector', selector, SELECTOR_NAMES);
-    const given = ids === undefined ? rest : { ...rest, ids: readArray('ids', ids) as readonly string[] };
-    this.#core.assertOpen();
-    return cancelMany(given, {
-      unfinished: (jobId) => {
-        const job = jobs.get(jobId);
-        if (job === undefined) return this.#admission.isAdmitting(jobId) ? 'pending' : null;
-        return job.isDecidedEnd ? null : statusOfState(job.decided.state);
-      },
-      listUnfinished: (query) => {
-        const matches = matcherOf(query);
-        return [...jobs.values()]
-          .filter((job) => !job.isDecidedEnd && matches(job.base, statusOfState(job.decided.state)))
-          .map(({ jobId }) => jobId)
-          .reverse();
-      },
-      cancelWaiting: ({ taskId, ...query }) => {
-        const matches = matcherOf(query);
-        const isInTask = (sessionId: string) => taskId === undefined || this.#sessions.cached(sessionId)?.taskId === taskId;
-        return this.#admission.cancelWaiting(
-          (content) => matches({ ...content, taskId: '' }, 'pending') && isInTask(content.sessionId),
-          { code: 'cancel.user', reason },
-        );
-      },
-      list: (query) => this.list(query),
-      get: (jobId) => this.get(jobId),
-      cancel: (jobId) => this.cancel(jobId, reason === null ? {} : { reason }),
-    });
+  cancelMany(selector: CancelManySelector, options?: CancelOptions): Promise<CancelManyResult> {
+    return this.#core.whileOpen(() => this.#cancels.cancelMany(selector, options));
   }
 
   /** Everything that happened to the job, oldest first; it answers why the job is where it is. */
@@ -314,7 +258,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
           parent === null
             ? this.waitMany(jobIds, { timeoutMs: null })
             : this.#waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
-        callerGone: (jobIds) => this.#callerGone(jobIds),
+        callerGone: (jobIds) => this.#cancels.callerGone(jobIds),
       });
     },
   };
@@ -366,7 +310,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
     signal?.throwIfAborted();
     const child = await this.#admission.spawn({ ...readOptions('options', options, SPAWN_NAMES), wait: true }, caller.job);
-    const gone = (): void => this.#callerGone([child.jobId]);
+    const gone = (): void => this.#cancels.callerGone([child.jobId]);
     // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
     const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
     if (signal?.aborted === true) gone();
@@ -379,18 +323,4 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       stopListening?.();
     }
   }
-
-  /** The foreground caller of these jobs has gone (spec 4.8). */
-  #callerGone(jobIds: readonly string[]): void {
-    if (this.#core.isClosing) return;
-    const jobs = jobIds.flatMap((jobId) => this.#core.jobs.get(jobId) ?? []);
-    const changes = this.#canceller.decide(jobs, { code: 'cancel.caller_gone', reason: null });
-    if (changes.length > 0) this.#core.submit({ changes, effects: () => this.#canceller.runEffectsOf(changes) });
-  }
-}
-
-/** Why; null without a reason. @throws OffstageError `input.invalid` */
-function reasonOf(options: CancelOptions | undefined): string | null {
-  const reason = readOptions('options', options, CANCEL_NAMES).reason ?? null;
-  return reason === null ? null : checkText('reason', reason, '');
 }
