@@ -165,7 +165,7 @@ export class BodyContext implements JobContext {
     execution.lastActivityAt = this.#core.stamp(this.#job);
   }
 
-  /** Coalesced: the first at once, then at most one per interval, the last one always. */
+  /** Coalesced: the first at once, then at most one per interval; the one still due when the job ends is not announced, its end is. */
   #announceProgress(): void {
     const core = this.#core;
     if (!core.bus.hasObservers || this.#stopProgress !== null) return;

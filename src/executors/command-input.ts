@@ -34,18 +34,25 @@ export interface CommandInput {
 
 const HIDDEN = '(hidden)';
 const FIELDS = ['command', 'args', 'cwd', 'env', 'stdin', 'shell'];
+/** What plans add to every input (spec 7). A command has no use for it, and takes part in plans all the same. */
+const PROMPT = 'prompt';
 
 /** Checks the input of a command at spawn; hand-written, so that the package needs no schema library. */
 export const commandInput: StandardSchemaV1<unknown, CommandInput> = {
   '~standard': {
     version: 1,
     vendor: 'offstage',
-    validate(value) {
+    validate(given) {
+      const value = isObject(given) && PROMPT in given ? withoutPrompt(given) : given;
       const issues = [...issuesOf(value)];
       return issues.length > 0 ? { issues } : { value: value as CommandInput };
     },
   },
 };
+
+function withoutPrompt({ [PROMPT]: _, ...input }: Readonly<Record<string, unknown>>): unknown {
+  return input;
+}
 
 function* issuesOf(value: unknown): Generator<StandardSchemaV1.Issue> {
   if (!isObject(value)) {
