@@ -87,6 +87,50 @@ describe('a job of another terminal', () => {
     });
   });
 
+  it('tail --json begins with the last lines, in the shape of the events that follow, and nothing comes twice', async () => {
+    const { data, at, runUntilFlag, raise } = await stage();
+    const running = runUntilFlag('for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $n; done; echo ready', 'echo later');
+    await running.saw('ready');
+    const { jobId, sessionId } = await onlyJob(data);
+    const following = start(['jobs', 'tail', jobId, '--json', '--lines', '2', ...at]);
+    await following.saw('ready');
+    await raise();
+    await running.ended;
+    const all = [...Array.from({ length: 12 }, (_, n) => `line ${n + 1}`), 'ready', 'later', ''].join('\n');
+    const eventsOf = (text: string): readonly OffstageEvent[] =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as OffstageEvent);
+    const live = eventsOf((await following.ended).stdout);
+    expect(live.at(-1)).toMatchObject({ type: 'job.status', status: 'completed' });
+    const printed = live.flatMap((event) => (event.type === 'job.output' ? [event] : []));
+    expect(printed.map(({ text }) => text).join('')).toBe('line 12\nready\nlater\n');
+    for (const { offset, text } of printed) expect(all.slice(offset).startsWith(text)).toBe(true);
+
+    for (const [lines, wanted] of [
+      [[], all.slice(all.indexOf('line 5\n'))],
+      [['--lines', '1'], 'later\n'],
+    ] as const) {
+      const { code, stdout, stderr } = await offstage(['jobs', 'tail', jobId, '--json', ...lines, ...at]);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(eventsOf(stdout)).toEqual([
+        {
+          type: 'job.output',
+          jobId,
+          sessionId,
+          text: wanted,
+          stream: null,
+          offset: all.length - wanted.length,
+          seq: expect.any(Number),
+          epoch: expect.any(String),
+          at: expect.any(Number),
+        },
+      ]);
+    }
+    expect(await offstage(['jobs', 'tail', jobId, '--json', '--lines', '0', ...at])).toMatchObject({ code: 0, stdout: '' });
+  });
+
   it('tail without an id tells what happens to all, one event per line with --json', async () => {
     const { at, runUntilFlag, raise } = await stage();
     const running = runUntilFlag();
@@ -211,7 +255,7 @@ describe('--watch', () => {
     watching.child.kill('SIGINT');
     records.child.kill('SIGINT');
     expect([(await watching.ended).code, (await records.ended).code]).toEqual([130, 130]);
-    expect((await watching.ended).stderr).toBe('');
+    expect((await watching.ended).stderr).toBe(`offstage: there is no data in ${data}\n`);
   });
 
   it('sessions and tasks are watched in the same way', async () => {

@@ -19,12 +19,14 @@ export interface TailOptions {
   readonly lines?: string;
 }
 
+type OutputEvent = Extract<OffstageEvent, { type: 'job.output' }>;
+
 const LINES = 10;
 
 export async function jobsTail(cli: Cli, jobId: string | undefined, options: TailOptions): Promise<number> {
   if (jobId === undefined) return tailAll(cli);
   const tail = parseCount('--lines', options.lines ?? String(LINES), 0);
-  return cli.isJson ? tailEvents(cli, jobId) : tailOutput(cli, jobId, tail);
+  return cli.isJson ? tailEvents(cli, jobId, tail) : tailOutput(cli, jobId, tail);
 }
 
 async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number> {
@@ -82,24 +84,54 @@ async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number
   return EXIT.done;
 }
 
-/** The job's events, one per line, until its end. */
-async function tailEvents(cli: Cli, jobId: string): Promise<number> {
+/** The last of what it has printed, as events like those that follow: one per line, until its end. */
+async function tailEvents(cli: Cli, jobId: string, tail: number): Promise<number> {
+  /** Characters of the output that were told, or are older than what was asked for; null before the first answer. */
+  let told: number | null = null;
+  const tell = async (event: OutputEvent): Promise<void> => {
+    const { text, offset } = event;
+    const start = Math.max(0, (told ?? 0) - offset);
+    if (start >= text.length) return;
+    told = offset + text.length;
+    await cli.record({ ...event, text: text.slice(start), offset: offset + start });
+  };
   await withJobs(cli, jobId, async ({ client }) => {
     let onEnd = (): void => {};
     const ended = new Promise<void>((resolve) => {
       onEnd = resolve;
     });
+    let onReady = (): void => {};
+    const ready = new Promise<void>((resolve) => {
+      onReady = resolve;
+    });
     client.listen(async (frame) => {
       const event = eventFromWire(frame);
       if (event === null) return;
-      await cli.record(event);
+      await ready;
+      await (event.type === 'job.output' ? tell(event) : cli.record(event));
       if (event.type === 'job.status' && isTerminal(event.status)) onEnd();
     });
+    const { seq, epoch } = await client.request('subscribe', { job_id: jobId });
     const other = await cli.another();
     try {
-      await client.request('subscribe', { job_id: jobId });
-      if (isTerminal((await getJob(other, jobId)).status)) onEnd();
+      const { status, sessionId, lastActivityAt, createdAt } = await getJob(other, jobId);
+      const head = {
+        seq: seq as number,
+        epoch: epoch as string,
+        at: lastActivityAt ?? createdAt,
+        type: 'job.output',
+        jobId,
+        sessionId,
+      } as const;
+      // After a lost connection it goes on where it was.
+      const from = told === null ? { tail } : {};
+      const { end } = await other.request('get_output', { job_id: jobId, parts: true, ...from }, (text, offset) =>
+        tell({ ...head, text, stream: null, offset }),
+      );
+      told = Math.max(told ?? 0, end as number);
+      if (isTerminal(status)) onEnd();
     } finally {
+      onReady();
       other.close();
     }
     await Promise.race([ended, client.ended]);
@@ -110,7 +142,7 @@ async function tailEvents(cli: Cli, jobId: string): Promise<number> {
 
 async function tailAll(cli: Cli): Promise<never> {
   // Nobody is waited for where there can never be anything.
-  await cli.hasStore();
+  await cli.hasStoreToList();
   const subjects = new Map<string, string>();
   return followOwner(cli, async ({ door: { client }, over }) => {
     const other = await cli.another();
