@@ -1,7 +1,7 @@
 /** Lists, questions and usage (spec 15), on folders that nobody owns. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { HistoryEntry, JobView, SessionRow, TaskRow } from '../../src/model/records.ts';
@@ -24,8 +24,14 @@ describe('a folder without data', () => {
   it('J136: has no jobs, and none is made', async () => {
     const data = await dataFolder();
     const at = ['--data-dir', data];
-    expect(await offstage(['jobs', 'list', ...at])).toEqual({ code: 0, signal: null, stdout: 'No jobs.\n', stderr: '' });
-    expect((await offstage(['jobs', 'list', '--json', ...at])).stdout).toBe('[]\n');
+    const nothing = { code: 0, signal: null, stderr: `offstage: there is no data in ${data}\n` };
+    expect(await offstage(['jobs', 'list', ...at])).toEqual({ ...nothing, stdout: 'No jobs.\n' });
+    expect(await offstage(['jobs', 'list', '--json', ...at])).toEqual({ ...nothing, stdout: '[]\n' });
+    const env = { OFFSTAGE_DATA_DIR: data };
+    expect(await offstage(['sessions', 'list'], { env })).toEqual({ ...nothing, stdout: 'No sessions.\n' });
+    // Where none was named, there is nothing to have mistyped.
+    const byDefault = { cwd: dirname(data), env: { OFFSTAGE_DATA_DIR: '' } };
+    expect(await offstage(['jobs', 'list'], byDefault)).toEqual({ ...nothing, stdout: 'No jobs.\n', stderr: '' });
     expect((await offstage(['sessions', 'list', ...at])).stdout).toBe('No sessions.\n');
     expect((await offstage(['tasks', 'list', '--json', ...at])).stdout).toBe('[]\n');
     for (const verb of ['get', 'output', 'wait', 'cancel', 'history', 'tail']) {
@@ -38,7 +44,25 @@ describe('a folder without data', () => {
     expect(await offstage(['doctor', ...at])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no data in') });
     expect(existsSync(data)).toBe(false);
     await offstage(['run', ...at, '--', 'true']);
-    expect(await offstage(['jobs', 'list', '--status', 'running', ...at])).toMatchObject({ code: 0, stdout: 'No jobs.\n' });
+    expect(await offstage(['jobs', 'list', '--status', 'running', ...at])).toEqual({
+      ...nothing,
+      stdout: 'No jobs.\n',
+      stderr: '',
+    });
+  });
+
+  it('that holds other files is told like a missing one; a name that can be no folder exits 2', async () => {
+    const folder = await newFolder();
+    await writeFile(join(folder, 'notes.txt'), '');
+    expect(await offstage(['jobs', 'list', '--data-dir', folder])).toMatchObject({
+      code: 0,
+      stdout: 'No jobs.\n',
+      stderr: `offstage: there is no data in ${folder}\n`,
+    });
+    for (const path of [join(folder, 'notes.txt'), join(folder, 'x'.repeat(300))]) {
+      expect(await offstage(['jobs', 'list', '--data-dir', path])).toMatchObject({ code: 2, stdout: '' });
+    }
+    expect(await readdir(folder)).toEqual(['notes.txt']);
   });
 });
 
@@ -189,6 +213,43 @@ describe('for programs', () => {
     expect(await json<TaskRow[]>(['tasks', 'list', ...at])).toMatchObject([{ taskId: 'default', state: 'open' }]);
     expect(await json(['doctor', ...at])).toMatchObject({ dataDir: data, owner: null, store: { damage: [] }, processes: [] });
     expect(await json(['--json', 'jobs', 'list', '--kind', 'command', ...at])).toEqual([job]);
+  });
+});
+
+describe('for programs that ask wrongly', () => {
+  it('--json tells an error as one line on stderr, with the same exit code and nothing on stdout', async () => {
+    const data = await dataFolder();
+    const at = ['--data-dir', data];
+    await offstage(['run', ...at, '--', 'true']);
+    for (const [args, code, message] of [
+      [['jobs', 'get', 'unknown', '--json', ...at], 'job.not_found', 'No job has the id "unknown".'],
+      [['jobs', 'wait', 'unknown', '--json', ...at], 'job.not_found', /unknown/],
+      [['jobs', 'tail', 'unknown', '--json', ...at], 'job.not_found', /unknown/],
+      [['tasks', 'get', 'unknown', '--json', ...at], 'task.not_found', /unknown/],
+      [['jobs', 'list', '--limit', '0', '--json', ...at], 'input.invalid', /^--limit is not valid/],
+      [['doctor', '--json', '--data-dir', `${data}-none`], 'config.invalid', /there is no data in/],
+      [['run', '--json', '--session', 'unknown', ...at, '--', 'true'], 'session.not_found', /unknown/],
+      [['jobs', 'list', '--json', '--fly'], 'input.invalid', /^unknown option '--fly'/],
+      [['--json', 'jobs'], 'input.invalid', /verb is missing/],
+    ] as const) {
+      const end = await offstage(args);
+      expect([end.code, end.stdout, end.stderr.split('\n').length], args.join(' ')).toEqual([2, '', 2]);
+      expect(JSON.parse(end.stderr), args.join(' ')).toEqual({
+        error: { code, message: typeof message === 'string' ? message : expect.stringMatching(message) },
+      });
+    }
+    // The command's own words are none of ours.
+    expect((await offstage(['run', '--fly', '--', 'echo', '--json'])).stderr).toMatch(/^error: unknown option/);
+  });
+
+  it('a damaged store is told in the same way', async () => {
+    const data = await dataFolder();
+    const at = ['--data-dir', data];
+    await offstage(['run', ...at, '--', 'true']);
+    await writeFile(join(data, 'store', 'CURRENT'), '');
+    const end = await offstage(['jobs', 'list', '--json', ...at]);
+    expect([end.code, end.stdout]).toEqual([4, '']);
+    expect(JSON.parse(end.stderr)).toMatchObject({ error: { code: 'store.corrupt' } });
   });
 });
 

@@ -17,9 +17,10 @@ import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/st
 import { connectControl, localClient } from '../control-client.ts';
 import type { WireClient } from '../wire-client.ts';
 import { EXIT } from './exit-codes.ts';
+import { failureLine } from './failure-line.ts';
 import { Interrupts } from './interrupts.ts';
 import { type Door, openDoor, unfinished, whenIdle } from './open-door.ts';
-import { Sink } from './terminal.ts';
+import { printable, Sink } from './terminal.ts';
 import { counted } from './words.ts';
 
 export interface CommonOptions {
@@ -42,6 +43,8 @@ export class Cli {
   readonly isJson: boolean;
   /** Absolute. */
   readonly dataDir: string;
+  /** By an option or the environment, rather than by default. */
+  readonly #isFolderNamed: boolean;
   #door: Door | null = null;
   #opening: Promise<Door> | null = null;
   readonly #finished = new AbortController();
@@ -54,21 +57,30 @@ export class Cli {
     this.out = new Sink(stdout, env);
     this.err = new Sink(stderr, env);
     this.isJson = options.json === true;
-    this.dataDir = resolve(options.dataDir ?? (env.OFFSTAGE_DATA_DIR || './.offstage'));
+    const named = options.dataDir ?? (env.OFFSTAGE_DATA_DIR || null);
+    this.#isFolderNamed = named !== null;
+    this.dataDir = resolve(named ?? './.offstage');
     this.interrupts.force(() => void this.#force());
   }
 
-  /** Whether anything was ever stored here. @throws OffstageError `config.invalid` where no folder can be, because a file is in the way */
+  /** Whether anything was ever stored here. @throws OffstageError `config.invalid` where no folder can be, or none that can be read */
   async hasStore(): Promise<boolean> {
     for (const name of [STORE_FOLDER, REBUILT_FOLDER, CREATED_MARK]) {
       try {
         await stat(join(this.dataDir, name));
         return true;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') await findDataDir(this.dataDir);
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') await findDataDir(this.dataDir);
       }
     }
     return (await readOwner(this.dataDir)) !== null;
+  }
+
+  /** The same for verbs that list: a folder that was named, and holds no data, may be a slip of the pen, and is told. */
+  async hasStoreToList(): Promise<boolean> {
+    if (await this.hasStore()) return true;
+    if (this.#isFolderNamed) await this.note(`there is no data in ${printable(this.dataDir)}`);
+    return false;
   }
 
   /** The door; opened when first asked for. @throws OffstageError `control.unavailable`, `store.corrupt`, `config.invalid` */
@@ -155,6 +167,11 @@ export class Cli {
 
   async note(text: string): Promise<void> {
     await this.err.line(`offstage: ${text}`);
+  }
+
+  /** What a verb fails of; with `--json`, as one line of data. */
+  async fail(error: unknown): Promise<void> {
+    await this.err.line(failureLine(error, this.isJson));
   }
 
   async #tellRecovery({ abandoned, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {

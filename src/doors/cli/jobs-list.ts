@@ -36,7 +36,7 @@ export async function jobsList(cli: Cli, options: JobsListOptions): Promise<numb
       empty: NONE,
     });
   }
-  if (!(await cli.hasStore())) {
+  if (!(await cli.hasStoreToList())) {
     if (cli.isJson) await cli.out.line('[]');
     else await cli.out.line(NONE);
     return EXIT.done;

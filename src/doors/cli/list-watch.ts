@@ -43,7 +43,7 @@ export async function watchList<Row>(cli: Cli, list: WatchedList<Row>): Promise<
     }
     isFirst = false;
   };
-  if (!(await cli.hasStore())) await show([]);
+  if (!(await cli.hasStoreToList())) await show([]);
   return followOwner(cli, async ({ door: { client }, over }) => {
     const changes = new Changes(cli);
     client.listen((frame) => {

@@ -4,20 +4,27 @@
  * MAI1  The process ends by itself, when the last byte is written and nothing is left to do (B63, B66); only the second Ctrl-C ends it early.
  */
 import { CommanderError } from 'commander';
-import { isOffstageError } from '../../model/errors.ts';
+import { OffstageError } from '../../model/errors.ts';
 import { Cli } from './cli.ts';
 import { EXIT, exitCodeOfError } from './exit-codes.ts';
+import { failureRecord } from './failure-line.ts';
 import { buildProgram, type Chosen } from './program.ts';
 
 async function main(argv: readonly string[]): Promise<number> {
   let chosen: Chosen | null = null;
+  const isJson = asksForJson(argv.slice(2));
   try {
-    await buildProgram((choice) => {
-      chosen = choice;
-    }).parseAsync(argv);
+    await buildProgram(
+      (choice) => {
+        chosen = choice;
+      },
+      { isQuiet: isJson },
+    ).parseAsync(argv);
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (error.exitCode === 0) return EXIT.done;
+    if (isJson) process.stderr.write(`${failureRecord('input.invalid', usageSentence(error))}\n`);
+    return EXIT.usage;
   }
   if (chosen === null) return EXIT.usage;
   return perform(chosen);
@@ -36,22 +43,30 @@ async function perform({ options, verb, goesOnWithoutReader }: Chosen): Promise<
     exitCode = await Promise.race(goesOnWithoutReader ? [work, interrupted] : [work, interrupted, readerGone]);
   } catch (error) {
     exitCode = exitCodeOfError(error);
-    await cli.note(messageOf(error));
+    await cli.fail(error);
   }
   try {
     await cli.finish();
   } catch (error) {
-    await cli.note(messageOf(error));
+    await cli.fail(error);
     exitCode = exitCode === EXIT.done ? EXIT.failed : exitCode;
   }
   const { failure } = cli.out;
-  if (failure !== null) await cli.note(`The output could not be written: ${failure.message}`);
+  if (failure !== null)
+    await cli.fail(new OffstageError('control.failed', `The output could not be written: ${failure.message}`, {}));
   return failure !== null && exitCode === EXIT.done ? EXIT.failed : exitCode;
 }
 
-function messageOf(error: unknown): string {
-  if (isOffstageError(error)) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+/** Asked of words that may be none of the options: it only decides how a wrong usage is told. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf('--');
+  return words.slice(0, end === -1 ? words.length : end).includes('--json');
+}
+
+/** A wrong usage in one sentence; commander's own begins with a word that the record says already. */
+function usageSentence({ code, message }: CommanderError): string {
+  if (code === 'commander.help') return 'The verb is missing or incomplete: offstage --help shows them all.';
+  return message.replace(/^error: /, '');
 }
 
 process.exitCode = await main(process.argv);

@@ -25,9 +25,13 @@ const version = (): string => {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 };
 
-/** @param choose is told which verb it is */
-export function buildProgram(choose: (chosen: Chosen) => void): Command {
+/**
+ * @param choose is told which verb it is
+ * @param options.isQuiet whoever parses says what is wrong, rather than the parser
+ */
+export function buildProgram(choose: (chosen: Chosen) => void, options: { readonly isQuiet: boolean }): Command {
   const program = withCommonOptions(new Command('offstage'))
+    .configureOutput(options.isQuiet ? { writeErr: () => {} } : {})
     .description('Durable background jobs: run commands as jobs, and see, await, cancel and explain them.')
     .version(version())
     .enablePositionalOptions()

@@ -91,7 +91,7 @@ export async function rowsList<Row>(cli: Cli, kind: Kind<Row>, options: RowsOpti
   };
   const empty = `No ${kind.noun}.`;
   if (options.watch === true) await watchList<Row>(cli, { read, idOf: kind.idOf, lines: kind.lines, empty });
-  const rows = (await cli.hasStore()) ? await cli.persist(({ client }) => read(client)) : [];
+  const rows = (await cli.hasStoreToList()) ? await cli.persist(({ client }) => read(client)) : [];
   if (cli.isJson) await cli.document(rows);
   else for (const line of rows.length === 0 ? [empty] : kind.lines(cli.out, rows)) await cli.out.line(line);
   return EXIT.done;
