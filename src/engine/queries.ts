@@ -182,7 +182,7 @@ export function statusesOf(status: ListQuery['status']): readonly JobStatus[] | 
   for (const one of statuses) {
     if (JOB_STATUSES.includes(one)) continue;
     const shown = typeof one === 'string' ? JSON.stringify(one) : `a ${typeof one}`;
-    throw invalidInput('status', `${shown} is none of ${JOB_STATUSES.join(', ')}`);
+    throw invalidInput('status', `${shown} is not one of ${JOB_STATUSES.join(', ')}`);
   }
   return statuses;
 }

@@ -87,7 +87,7 @@ function* environmentIssues(env: unknown): Generator<StandardSchemaV1.Issue> {
   }
   for (const [name, text] of Object.entries(env)) {
     const path = ['env', name];
-    if (name === '' || name.includes('=') || name.includes('\0')) yield { message: 'is no name of a variable', path };
+    if (name === '' || name.includes('=') || name.includes('\0')) yield { message: 'is not the name of a variable', path };
     else if (name === TOKEN_NAME) yield { message: 'is reserved', path };
     else if (!isText(text)) yield { message: 'must be a string without zero bytes', path };
   }
