@@ -50,7 +50,7 @@ export interface ThreadExecutorOptions {
   readonly export?: string;
   /** Milliseconds that an idle thread is kept; default 5,000. */
   readonly idleTimeoutMs?: number;
-  /** Limits of each thread; a body that exceeds one ends with `job.worker_died`. */
+  /** Limits of each thread; a body that exceeds one ends with `job.worker_died`. Heaps in MiB, at least 16 for the old generation. */
   readonly resourceLimits?: ResourceLimits;
   readonly clock?: Clock;
 }
@@ -67,6 +67,7 @@ export function threadExecutor<Data = JsonValue>(
 ): Executor<Data, unknown>;
 export function threadExecutor(options?: ThreadExecutorOptions & { readonly module?: never }): Executor<ThreadInput, unknown>;
 export function threadExecutor(options: ThreadExecutorOptions = {}): Executor<never, unknown> {
+  checkLimits(options.resourceLimits);
   const threads = new Threads(options);
   const fixed = options.module === undefined ? null : moduleUrl(options.module);
   if (options.module !== undefined && fixed === null) {
@@ -84,6 +85,16 @@ export function threadExecutor(options: ThreadExecutorOptions = {}): Executor<ne
     },
     close: () => threads.close(),
   };
+}
+
+/** A thread that cannot even start with its heap ends the whole process: V8 aborts. */
+const SMALLEST_HEAP_MB = 16;
+
+function checkLimits(limits: ResourceLimits | undefined): void {
+  const heapMb = limits?.maxOldGenerationSizeMb;
+  if (heapMb === undefined || heapMb >= SMALLEST_HEAP_MB) return;
+  const message = `it must be ${SMALLEST_HEAP_MB} or more, or threads could not start`;
+  throw offstageError('config.invalid', { option: 'resourceLimits.maxOldGenerationSizeMb', message });
 }
 
 type Target = Omit<ThreadTask, 'port' | 'shared'>;

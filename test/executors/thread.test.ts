@@ -185,9 +185,25 @@ describe('THR3: a thread that dies ends its job', () => {
   });
 
   it('also before the body was reached: several bodies, none hangs', async () => {
-    const run = starter({ resourceLimits: { maxOldGenerationSizeMb: 1, maxYoungGenerationSizeMb: 1 } });
-    const errors = await Promise.all([run('text').failure, run('text').failure]);
+    const folder = mkdtempSync(join(tmpdir(), 'offstage-thread-'));
+    const module = join(folder, 'exits.mjs');
+    writeFileSync(module, 'process.exit(3);\nexport default () => 1;\n');
+    const executor = threadExecutor({ module });
+    const errors = await Promise.all(
+      [1, 2, 3].map(() => {
+        const fake = fakeContext({ executionId: 'exe' });
+        return Promise.resolve(executor.run(fakeJob(null) as never, fake.context)).catch((error: unknown) => error);
+      }),
+    );
     for (const error of errors) expect(error).toMatchObject({ code: 'job.worker_died' });
+    await executor.close?.();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('a heap in which no thread could start is refused: V8 would end the whole process', () => {
+    expect(() => threadExecutor({ resourceLimits: { maxOldGenerationSizeMb: 1 } })).toThrow(
+      expect.objectContaining({ code: 'config.invalid' }),
+    );
   });
 });
 
