@@ -113,7 +113,9 @@ describe.runIf(process.platform === 'linux')('a host killed with two commands at
     await once(bystander, 'spawn');
     // As if the number had been given anew: the noted process is long gone, and somebody else has its pid.
     const [noted] = await rowsOf();
-    const rewritten = { ...(noted as ProcessRecord), pid: bystander.pid as number };
+    // Times count in ticks of 10 ms, and both processes may have begun within one.
+    const longAgo = String(Number((noted as ProcessRecord).startTime) - 1_000);
+    const rewritten = { ...(noted as ProcessRecord), pid: bystander.pid as number, startTime: longAgo };
     const original = commands.get(rewritten.jobId) as number;
     process.kill(-original, 'SIGKILL');
     const store = await levelStore(dataDir);
