@@ -1,11 +1,11 @@
 /**
  * Job charts brought to life. Every job actor is a child of one roster in the supervisor's system, at constant cost per job.
  *
- * ACT1  A queued job needs no actor: `queuedContext` is what the chart decides for it, and an actor may start from there.
+ * ACT1  A queued job, and one that a dead process left, need no actor: `queuedContext` and `crashedContext` are what the chart decides for them.
  * ACT2  All job actors share one actor id, so that XState's caches do not grow with every job ever run.
  */
 import { type ActorRefFrom, createActor } from 'xstate';
-import { type JobChartContext, type JobEvent, jobMachine, NEW_JOB } from '../machines/job.ts';
+import { abandonedFields, CRASH_MESSAGE, type JobChartContext, type JobEvent, jobMachine, NEW_JOB } from '../machines/job.ts';
 import type { JobStatus } from '../model/records.ts';
 import type { JobRoster } from './supervisor-actor.ts';
 
@@ -20,6 +20,12 @@ const TEMPLATES = {
 
 /** What the chart makes of a job that is accepted and queued in one step. */
 export const queuedContext = (at: number): JobChartContext => ({ ...NEW_JOB, queuedAt: at });
+
+/** What the chart makes of any unfinished job of a process that died; a thousand actors would be half of what a start takes. */
+export const crashedContext = (context: JobChartContext, at: number, detail: string | null): JobChartContext => ({
+  ...context,
+  ...abandonedFields({ at, code: 'abandoned.crash', message: CRASH_MESSAGE, detail }),
+});
 
 // The snapshots below are resolved already; XState would resolve them again for every job, at a fifth of the price of an actor.
 const resolvedJobMachine = Object.create(jobMachine, {

@@ -5,8 +5,7 @@
  * RCV2  Processes that are provably ours are ended before their jobs are; others are reported and left alone.
  * RCV3  Every unfinished job is errored, once; nothing is run again. A second start changes nothing.
  */
-import { decide, startJobActor } from '../actors/job-actor.ts';
-import { type ActorSystem, startActorSystem } from '../actors/supervisor-actor.ts';
+import { crashedContext } from '../actors/job-actor.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ProcessRecord } from '../model/records.ts';
@@ -108,7 +107,6 @@ async function abandonAll(
   start: { readonly seq: number; readonly ordinal: number },
   hooks: readonly CommitHook[],
 ): Promise<number> {
-  const system = startActorSystem({ workers: null, perSessionLimit: null, onInspectError: () => {} });
   let { seq } = start;
   const sync = settings.durability === 'full';
   for (let from = 0; from === 0 || from < unfinished.length; from += LIMITS.changesPerBatch) {
@@ -116,7 +114,7 @@ async function abandonAll(
     const events: UnnumberedEvent[] = [];
     if (from === 0) for (const executionId of settledExecutions) operations.push({ type: 'del', key: KEYS.process(executionId) });
     for (const job of unfinished.slice(from, from + LIMITS.changesPerBatch)) {
-      const change = abandon(system, job, survivors.get(job.base.jobId) ?? null, settings.clock.now());
+      const change = abandon(job, survivors.get(job.base.jobId) ?? null, settings.clock.now());
       const revision = job.revision + 1;
       operations.push(...stateOperations(job.base, change.after, revision));
       events.push(jobEvent('job.status', job.base, change.after, revision));
@@ -127,17 +125,14 @@ async function abandonAll(
     operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([seq, start.ordinal]) });
     await store.batch(operations, { sync });
   }
-  system.stop();
   return seq;
 }
 
-function abandon(system: ActorSystem, stored: StoredJob, survivors: string | null, now: number): Change {
+function abandon(stored: StoredJob, survivors: string | null, now: number): Change {
   const { base, snapshot: before } = stored;
   const { context } = before;
   const at = Math.max(now, base.createdAt, context.queuedAt ?? 0, context.startedAt ?? 0, context.cancelRequestedAt ?? 0);
-  const state = before.state === 'pending' || before.state === 'queued' ? before.state : 'running';
-  const decided = decide(startJobActor(system.roster, state, context), { type: 'job.abandon', at, detail: survivors });
-  const after: JobSnapshot = { ...before, state: 'errored', context: decided ?? context };
+  const after: JobSnapshot = { ...before, state: 'errored', context: crashedContext(context, at, survivors) };
   const job = new LiveJob(base, after, new PoolPlace(base.ordinal, base.sessionId, () => {}));
   return { job, before, after, announce: ['job.status'] };
 }

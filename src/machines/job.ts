@@ -82,6 +82,22 @@ export const FORCED_CANCEL_MESSAGE = 'cancel timed out, worker may be stuck';
 
 const withDetail = (message: string, detail: string | null): string => (detail === null ? message : `${message}; ${detail}`);
 
+export interface Abandonment {
+  readonly at: number;
+  readonly code: 'abandoned.crash' | 'abandoned.shutdown';
+  readonly message: string;
+  /** What may still be at work of it; null: nothing. */
+  readonly detail: string | null;
+}
+
+/** What abandonment makes of any unfinished job; it depends on nothing the job has been through. */
+export const abandonedFields = ({ at, code, message, detail }: Abandonment) => ({
+  completedAt: at,
+  reasonCode: code,
+  error: { code: 'job.abandoned' as const, message: withDetail(message, detail) },
+  detached: detail !== null,
+});
+
 /** Reason and error of a running job that was told to end and did not complete; total over the causes. */
 function endOf(context: JobChartContext): Pick<JobChartContext, 'reasonCode' | 'error'> {
   switch (context.cause) {
@@ -167,14 +183,7 @@ const chart = setup({
         error: { code: end.error?.code ?? 'job.cancelled', message: withDetail(base, params.survivors) },
       };
     }),
-    abandon: assign(
-      (_, params: { at: number; code: 'abandoned.crash' | 'abandoned.shutdown'; message: string; detail: string | null }) => ({
-        completedAt: params.at,
-        reasonCode: params.code,
-        error: { code: 'job.abandoned' as const, message: withDetail(params.message, params.detail) },
-        detached: params.detail !== null,
-      }),
-    ),
+    abandon: assign((_, params: Abandonment) => abandonedFields(params)),
   },
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createActor } from 'xstate';
-import { decide, queuedContext, startJobActor } from '../../src/actors/job-actor.ts';
+import { crashedContext, decide, queuedContext, startJobActor } from '../../src/actors/job-actor.ts';
 import { fenceInspect, startActorSystem } from '../../src/actors/supervisor-actor.ts';
 import { jobMachine, NEW_JOB } from '../../src/machines/job.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
@@ -13,6 +13,35 @@ describe('job actors', () => {
     expect(actor.getSnapshot().value).toBe('queued');
     expect(actor.getSnapshot().context).toEqual(queuedContext(7));
     expect(createActor(jobMachine).start().getSnapshot().context).toEqual(NEW_JOB);
+  });
+
+  it.each([
+    ['pending', []],
+    ['queued', [{ type: 'job.queue', at: 1 }]],
+    [
+      'active',
+      [
+        { type: 'job.queue', at: 1 },
+        { type: 'job.start', at: 2 },
+      ],
+    ],
+    [
+      'ending',
+      [
+        { type: 'job.queue', at: 1 },
+        { type: 'job.start', at: 2 },
+        { type: 'job.cancel', at: 3, code: 'cancel.user', reason: 'why' },
+      ],
+    ],
+  ] as const)('ACT1: what a dead process left %s is errored as the chart itself decides', (_, path) => {
+    for (const detail of [null, 'pid 7 may still be at work']) {
+      const actor = createActor(jobMachine).start();
+      for (const event of path) actor.send(event);
+      const before = actor.getSnapshot().context;
+      actor.send({ type: 'job.abandon', at: 9, detail });
+      expect(actor.getSnapshot().value).toBe('errored');
+      expect(crashedContext(before, 9, detail)).toEqual(actor.getSnapshot().context);
+    }
   });
 
   it('ACT4: the roster keeps nothing per job, and a job costs the same after ten thousand others', () => {
