@@ -60,3 +60,17 @@ describe('EXP1: the history of a live job ends with why it is where it is', () =
     await gate.release(second.jobId);
   });
 });
+
+it('B08: cancelled jobs leave the queue at once; what waits is not counted behind them', async () => {
+  const gate = controlledExecutor();
+  await using engine = await testEngine({ workers: 1, executors: { gate } });
+  const { offstage } = engine;
+  const first = await offstage.spawn({ kind: 'gate' });
+  await gate.started(first.jobId);
+  const others = await Promise.all([1, 2, 3].map(() => offstage.spawn({ kind: 'gate' })));
+  const last = await offstage.spawn({ kind: 'gate' });
+  await Promise.all(others.map(({ jobId }) => offstage.cancel(jobId)));
+  expect((await offstage.history(last.jobId)).at(-1)?.detail).toBe('waiting for a slot: 1 of 1 are in use; 1 jobs are queued');
+  await gate.release(first.jobId);
+  await gate.release(last.jobId);
+});

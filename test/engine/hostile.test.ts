@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { offstageError } from '../../src/model/errors.ts';
 import type { JobContext } from '../../src/model/executor.ts';
 import { outcome } from '../../src/model/executor.ts';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
+import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { testEngine } from '../support/test-engine.ts';
 
@@ -222,5 +224,48 @@ describe('a row that a hook cannot make', () => {
     const next = await offstage.spawn({ kind: 'gate' });
     await gate.release(next.jobId);
     expect(await offstage.wait(next.jobId)).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('close with a store that hangs', () => {
+  it('SHD2: waits for the write no longer than the shutdown grace', async () => {
+    const inner = memoryStore();
+    let open = (): void => {};
+    let isHanging = false;
+    const store: Store = {
+      get: (key) => inner.get(key),
+      getMany: (keys) => inner.getMany(keys),
+      range: (options) => inner.range(options),
+      close: () => inner.close(),
+      async batch(operations, options) {
+        if (isHanging) {
+          await new Promise<void>((resolve) => {
+            open = resolve;
+          });
+        }
+        return inner.batch(operations, options);
+      },
+    };
+    const gate = controlledExecutor();
+    const engine = await testEngine({ store, executors: { gate }, shutdownGraceMs: 100 });
+    const { offstage, clock } = engine;
+    const job = await offstage.spawn({ kind: 'gate' });
+    await gate.started(job.jobId);
+    await clock.settle();
+    isHanging = true;
+    const waiting = offstage.wait(job.jobId, { timeoutMs: null });
+    let isClosed = false;
+    const closing = offstage.close().then(() => {
+      isClosed = true;
+    });
+    await clock.advance(99);
+    expect(isClosed).toBe(false);
+    await clock.advance(101);
+    expect(await waiting).toMatchObject({ status: 'errored', durable: false });
+    await closing;
+    expect(isClosed).toBe(true);
+    isHanging = false;
+    open();
+    await clock.settle();
   });
 });
