@@ -203,8 +203,7 @@ class Threads {
     });
     // An idle thread that dies harms no job.
     pool.on('error', () => {});
-    // A turn later: what the pool itself says of a body in that thread, with its exit code, comes first.
-    pool.on('workerDestroy', () => this.#clock.nextTurn(() => this.#failUnreachable(pool)));
+    pool.on('workerDestroy', () => queueMicrotask(() => this.#failUnreachable(pool)));
     return pool;
   }
 
