@@ -101,6 +101,7 @@ type Target = Omit<ThreadTask, 'port' | 'shared'>;
 
 /** A body between its hand-over and its end. */
 interface LiveThread {
+  readonly pool: Piscina;
   worker: Worker | null;
   /** Set when the thread is known to have died, or is terminated. */
   readonly stop: AbortController;
@@ -124,7 +125,7 @@ class Threads {
     signal.throwIfAborted();
     const { port1: port, port2 } = new MessageChannel();
     const shared = new Int32Array(new SharedArrayBuffer(SHARED_BYTES));
-    const live: LiveThread = { worker: null, stop: new AbortController() };
+    const live: LiveThread = { pool, worker: null, stop: new AbortController() };
     let onExit = (): void => {};
     const exited = new Promise<void>((resolve) => {
       onExit = resolve;
@@ -165,7 +166,9 @@ class Threads {
         const options = { name: 'runInThread', signal: live.stop.signal, transferList: [port2 as unknown as ArrayBuffer] };
         answer = await pool.run(task, options);
       } catch (error) {
-        death = live.stop.signal.reason instanceof DiedEarly ? live.stop.signal.reason : error;
+        // The pool's own word, with its exit code, beats our guess; of an abort of ours it only says that there was one.
+        const isOurs = error instanceof Error && error.name === 'AbortError' && live.stop.signal.reason instanceof DiedEarly;
+        death = isOurs ? live.stop.signal.reason : error;
       }
       takeAll();
       if (answer !== null) return conclude(answer);
@@ -203,15 +206,18 @@ class Threads {
     });
     // An idle thread that dies harms no job.
     pool.on('error', () => {});
-    pool.on('workerDestroy', () => queueMicrotask(() => this.#failUnreachable(pool)));
+    // A turn later: by then the bodies of that thread have heard of its death from the pool, and are not waiting any more.
+    pool.on('workerDestroy', () => this.#clock.nextTurn(() => this.#failUnreachable(pool)));
     return pool;
   }
 
   /** A thread that dies before it is ready leaves its body in the pool's queue for ever (THR3). */
   #failUnreachable(pool: Piscina): void {
     const free = new Set(pool.threads);
-    for (const { worker } of this.#live) if (worker !== null) free.delete(worker);
-    const waiting = [...this.#live].filter((live) => live.worker === null && !live.stop.signal.aborted);
+    // Only its own: a closed pool's successor has bodies too.
+    const mine = [...this.#live].filter((live) => live.pool === pool);
+    for (const { worker } of mine) if (worker !== null) free.delete(worker);
+    const waiting = mine.filter((live) => live.worker === null && !live.stop.signal.aborted);
     for (const live of waiting.slice(free.size)) live.stop.abort(new DiedEarly('it ended before it was ready'));
   }
 }

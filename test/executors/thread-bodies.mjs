@@ -89,3 +89,8 @@ export const eats = () => {
   while (true) all.push(new Array(1_000_000).fill(all.length));
 };
 export const notAFunction = 1;
+
+export function exitsOrAnswers(data) {
+  if (data === 'exit') process.exit(5);
+  return 'answered';
+}

@@ -177,6 +177,45 @@ describe('THR3: a thread that dies ends its job', () => {
     expect(await start('throwsNullLater').failure).toMatchObject({ code: 'job.worker_died' });
   });
 
+  it('THR3: a thread that dies takes no neighbour along, and its exit code is told', async () => {
+    // One executor, so that the dying and the living share a pool; many, so that some die before their first word is read.
+    const executor = threadExecutor<unknown>({ module: BODIES, export: 'exitsOrAnswers' });
+    closers.push(executor.close as () => unknown);
+    // A busy host reads late: a death may then be heard of before the body's first word.
+    let isOver = false;
+    const keepBusy = (): void => {
+      const until = performance.now() + 15;
+      while (performance.now() < until);
+      if (!isOver) setImmediate(keepBusy);
+    };
+    setImmediate(keepBusy);
+    const outcomes = await Promise.all(
+      Array.from({ length: 24 }, async (_, index) => {
+        const isDying = index % 2 === 0;
+        const fake = fakeContext({ killAfterMs: 100 });
+        const run = Promise.resolve(executor.run(fakeJob(isDying ? 'exit' : 'answer', 'thread'), fake.context));
+        return run.catch((error: unknown) => (error as Error).message);
+      }),
+    );
+    isOver = true;
+    const [dying, living] = [outcomes.filter((_, index) => index % 2 === 0), outcomes.filter((_, index) => index % 2 === 1)];
+    expect(new Set(living)).toEqual(new Set(['answered']));
+    for (const message of dying) expect(message).toContain('exited with code: 5');
+  });
+
+  it('THR3: a pool that closes harms no body of the one that follows it', async () => {
+    const executor = threadExecutor<unknown>({ module: BODIES, export: 'exitsOrAnswers' });
+    closers.push(executor.close as () => unknown);
+    const answer = () => executor.run(fakeJob('answer', 'thread'), fakeContext({ killAfterMs: 100 }).context);
+    for (let round = 0; round < 5; round++) {
+      expect(await answer()).toBe('answered');
+      const closing = executor.close?.();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await answer()).toBe('answered');
+      await closing;
+    }
+  });
+
   it('out of memory', async () => {
     const run = starter({ resourceLimits: { maxOldGenerationSizeMb: 24, maxYoungGenerationSizeMb: 4 } });
     const error = await run('eats').failure;
