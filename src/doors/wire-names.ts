@@ -111,6 +111,7 @@ const HISTORY = {
 const PROCESS = {
   executionId: 'execution_id',
   jobId: 'job_id',
+  sessionId: 'session_id',
   pid: 'pid',
   startTime: 'start_time',
   bootId: 'boot_id',
@@ -155,6 +156,18 @@ const EVENT = {
   text: 'text',
   stream: 'stream',
   offset: 'offset',
+  foregroundActivity: 'foreground_activity',
+  activeSubagentCount: 'active_subagent_count',
+  activityEpoch: 'activity_epoch',
+  sessionSeq: 'session_seq',
+  taskSeq: 'task_seq',
+  isVolatile: 'volatile',
+  generation: 'generation',
+  channel: 'channel',
+  stopReason: 'stop_reason',
+  ticketId: 'ticket_id',
+  promptId: 'prompt_id',
+  error: 'error',
 } as const satisfies Readonly<Record<KeysOfUnion<OffstageEvent>, string>>;
 
 const JOB_EVENT = { ...EVENT, sessionId: JOB.sessionId };
@@ -165,6 +178,10 @@ const EVENT_TYPES = {
   'job.progress': 'job_progress',
   'job.output': 'job_output',
   'session.state_changed': 'session.state_changed',
+  'session.activity_changed': 'session.activity_changed',
+  'session.output': 'session.output',
+  'session.turn_ended': 'session.turn_ended',
+  'session.ticket': 'session.ticket',
   'task.created': 'task.created',
   'task.updated': 'task.updated',
   'task.removed': 'task.removed',

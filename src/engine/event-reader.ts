@@ -5,7 +5,7 @@
  * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only.
  * EVR3  Leaving the loop, or the engine's close, ends the subscription.
  */
-import type { OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { readEvents } from '../persistence/event-log.ts';
 import { checkSignal, namesOf, readOptions } from './check-options.ts';
@@ -21,8 +21,6 @@ export interface EventsOptions {
 }
 
 const EVENTS_NAMES = namesOf<EventsOptions>({ after: true, signal: true });
-
-const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
 
 export function readFrom(
   core: Core,
@@ -93,7 +91,7 @@ export function readFrom(
         bufferedCharacters = 0;
         for (const event of batch) {
           if (hasEnded && signal?.aborted === true) return;
-          if (isVolatile(event)) {
+          if (isVolatileEvent(event)) {
             yield event;
           } else if (event.seq > cursor) {
             cursor = event.seq;
@@ -106,7 +104,7 @@ export function readFrom(
           wake = resolve;
         });
       }
-      for (const event of buffer.splice(0)) if (isVolatile(event) || event.seq > cursor) yield event;
+      for (const event of buffer.splice(0)) if (isVolatileEvent(event) || event.seq > cursor) yield event;
     } finally {
       leave();
     }

@@ -6,6 +6,9 @@ import type { Store } from '../persistence/store.ts';
 /** @throws OffstageError `store.failed`, `store.closed` */
 export async function readProcessRecords(store: Store): Promise<readonly ProcessRecord[]> {
   const records: ProcessRecord[] = [];
-  for await (const { value } of store.range(RANGES.processes)) records.push(JSON.parse(value) as ProcessRecord);
+  for await (const { value } of store.range(RANGES.processes)) {
+    // Rows of the first format belong to jobs, and name no session.
+    records.push({ sessionId: null, ...(JSON.parse(value) as Omit<ProcessRecord, 'sessionId'>) });
+  }
   return records;
 }

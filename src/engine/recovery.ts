@@ -36,7 +36,8 @@ export interface RecoveryReport {
   /** Jobs that the last process left unfinished, now errored. */
   readonly abandoned: readonly string[];
   readonly processes: readonly (ReapVerdict & {
-    readonly jobId: string;
+    readonly jobId: string | null;
+    readonly sessionId: string | null;
     readonly executionId: string;
     readonly pid: number | null;
   })[];
@@ -67,7 +68,9 @@ export async function recover(
     return { report: { abandoned: [], processes }, seq, ordinal };
   }
   const survivors = new Map(
-    processes.filter(({ verdict }) => verdict === 'unverified').map(({ jobId, detail }) => [jobId, detail]),
+    processes.flatMap(({ verdict, jobId, detail }) =>
+      verdict === 'unverified' && jobId !== null ? [[jobId, detail] as const] : [],
+    ),
   );
   const settled = processes.filter(({ verdict }) => verdict !== 'unverified').map(({ executionId }) => executionId);
   const lastSeq = await abandonAll(store, settings, unfinished, survivors, settled, { seq, ordinal }, hooks);
@@ -87,11 +90,11 @@ async function checkFormat(store: Store): Promise<void> {
 async function reapAll(store: Store, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
   return Promise.all(
     (await readProcessRecords(store)).map(async (record) => {
-      const { jobId, executionId, pid } = record;
+      const { jobId, sessionId, executionId, pid } = record;
       try {
-        return { ...(await reap(record)), jobId, executionId, pid };
+        return { ...(await reap(record)), jobId, sessionId, executionId, pid };
       } catch (error) {
-        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, executionId, pid };
+        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, sessionId, executionId, pid };
       }
     }),
   );

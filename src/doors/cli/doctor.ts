@@ -142,8 +142,8 @@ function* linesOf(findings: Findings): Generator<string> {
   }
   if (store !== null) yield* storeLines(findings, store);
   if (processes.length > 0) yield `${counted(processes.length, 'process record')}:`;
-  for (const { jobId, executionId, pid, verdict, detail } of processes) {
-    yield `  ${printable(jobId)}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
+  for (const { jobId, sessionId, executionId, pid, verdict, detail } of processes) {
+    yield `  ${printable(jobId ?? sessionId ?? '-')}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
   }
 }
 
