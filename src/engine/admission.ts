@@ -53,7 +53,7 @@ export class Admission {
   spawn(options: SpawnOptions, parent: LiveJob | null): Promise<JobView> {
     try {
       this.#core.assertAccepting();
-      const content = checkSpawn(options, this.#core.executors, parent?.base ?? null);
+      const content = checkSpawn(options, this.#core, parent?.base ?? null);
       if (this.#core.queuedCount + this.#inLine >= LIMITS.queuedJobs)
         throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
       const prepared = this.#prepareNow(content);

@@ -6,6 +6,7 @@
  */
 import { systemClock } from '../actors/clock.ts';
 import { idSource } from '../actors/id-source.ts';
+import type { AgentFactory, Agents } from '../model/agent.ts';
 import type { Clock, IdSource } from '../model/clock.ts';
 import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -23,6 +24,15 @@ export interface Settings {
   readonly cancelGraceMs: number;
   readonly killAfterMs: number;
   readonly shutdownGraceMs: number;
+  /** Without a prototype, so that any name may be looked up. */
+  readonly agents: Agents;
+  readonly display: 'attested' | 'coarse';
+  readonly admission: 'attested' | 'conservative';
+  /** In the next four Infinity means never. */
+  readonly interruptGraceMs: number;
+  readonly outOfTurnIdleMs: number;
+  readonly turnTimeoutMs: number;
+  readonly quietAfterMs: number;
   readonly retention: { readonly maxAgeMs: number | null; readonly maxJobs: number | null };
   readonly inspect: Inspect | undefined;
   readonly log: Log;
@@ -92,6 +102,26 @@ export function checkFlag(option: string, value: boolean | undefined): boolean |
   throw invalidOption(option, `it must be true or false, not ${shown(value)}`);
 }
 
+/** One of a few words, the first of which is the default. */
+function choice<Word extends string>(option: string, value: Word | undefined, words: readonly [Word, ...Word[]]): Word {
+  if (value === undefined) return words[0];
+  if (words.includes(value)) return value;
+  throw invalidOption(option, `it must be ${words.map((word) => `'${word}'`).join(' or ')}, not ${shown(value)}`);
+}
+
+function agentsFrom(given: Agents | undefined): Agents {
+  const agents: Record<string, AgentFactory> = Object.create(null);
+  if (given === undefined) return agents;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalidOption('agents', 'it must be an object of functions by their name');
+  }
+  for (const [name, factory] of Object.entries(given)) {
+    if (typeof factory !== 'function') throw invalidOption(`agents.${name}`, `it must be a function, not ${shown(factory)}`);
+    agents[name] = factory;
+  }
+  return agents;
+}
+
 /** An implementation of a port, where one is given. */
 export function checkPort<Port extends object>(
   option: string,
@@ -114,10 +144,6 @@ export function checkPort<Port extends object>(
 export function settingsFrom(options: EngineOptions, environment: NodeJS.ProcessEnv, spillDirectory: string | null): Settings {
   const clock = checkPort('clock', options.clock, ['now', 'monotonic', 'schedule', 'nextTurn']) ?? systemClock;
   checkFlag('handleSignals', options.handleSignals);
-  const durability = options.durability ?? 'full';
-  if (durability !== 'full' && durability !== 'process') {
-    throw invalidOption('durability', `it must be 'full' or 'process', not ${shown(durability)}`);
-  }
   const cancelGraceMs = graceMs('cancelGraceMs', options.cancelGraceMs, 30_000);
   const killAfterMs = graceMs('killAfterMs', options.killAfterMs, 5_000);
   return {
@@ -125,10 +151,17 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     perSessionLimit: options.perSessionLimit === undefined ? null : count('perSessionLimit', options.perSessionLimit),
     clock,
     ids: checkPort('ids', options.ids, ['jobId', 'id']) ?? idSource,
-    durability,
+    durability: choice('durability', options.durability, ['full', 'process']),
     cancelGraceMs,
     killAfterMs: Math.min(killAfterMs, cancelGraceMs / 2),
     shutdownGraceMs: graceMs('shutdownGraceMs', options.shutdownGraceMs, 5_000),
+    agents: readable('agents', () => agentsFrom(options.agents), invalidOption),
+    display: choice('display', options.display, ['attested', 'coarse']),
+    admission: choice('admission', options.admission, ['attested', 'conservative']),
+    interruptGraceMs: graceMs('interruptGraceMs', options.interruptGraceMs, 10_000),
+    outOfTurnIdleMs: graceMs('outOfTurnIdleMs', options.outOfTurnIdleMs, 5_000),
+    turnTimeoutMs: graceMs('turnTimeoutMs', options.turnTimeoutMs, Number.POSITIVE_INFINITY),
+    quietAfterMs: graceMs('quietAfterMs', options.quietAfterMs, 300_000),
     retention: retention(options.retention),
     inspect: callback('inspect', options.inspect),
     log: fencedLog(callback('log', options.log)),

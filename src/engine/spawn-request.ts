@@ -3,6 +3,7 @@
  *
  * SPR1  Bad input is refused with `input.invalid` before anything is looked up or stored.
  */
+import type { Agents } from '../model/agent.ts';
 import { offstageError } from '../model/errors.ts';
 import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -41,6 +42,8 @@ export interface SpawnContent extends CheckedInput {
 export { invalidInput } from './check-options.ts';
 
 export const DEFAULT_SESSION = 'default';
+/** Serves sessions and jobs that name no agent. */
+export const DEFAULT_AGENT = 'default';
 const SUBJECT_CHARACTERS = 60;
 const NO_INPUT_YET: CheckedInput = { input: null, inputCharacters: 0, secretInput: null };
 
@@ -113,22 +116,25 @@ function checkedInput(value: unknown, executor: RegisteredExecutor): CheckedInpu
   return { input, inputCharacters: encoded.length, secretInput: executor.redact === undefined ? null : { value: plain } };
 }
 
-/** @throws OffstageError `input.invalid`, `executor.unknown`, `limit.input_bytes` */
-export const checkSpawn = (
-  options: SpawnOptions,
-  executors: ReadonlyMap<string, RegisteredExecutor>,
-  parent: JobBase | null,
-): SpawnContent => readable('options', () => contentOf(options, executors, parent));
+/** What a spawn may name. */
+export interface Registered {
+  readonly executors: ReadonlyMap<string, RegisteredExecutor>;
+  readonly settings: { readonly agents: Agents };
+}
 
-function contentOf(
-  options: SpawnOptions,
-  executors: ReadonlyMap<string, RegisteredExecutor>,
-  parent: JobBase | null,
-): SpawnContent {
+/** @throws OffstageError `input.invalid`, `executor.unknown`, `agent.unknown`, `limit.input_bytes` */
+export const checkSpawn = (options: SpawnOptions, registered: Registered, parent: JobBase | null): SpawnContent =>
+  readable('options', () => contentOf(options, registered, parent));
+
+function contentOf(options: SpawnOptions, { executors, settings }: Registered, parent: JobBase | null): SpawnContent {
   checkNames('options', options, SPAWN_NAMES);
   const kind = checkId('kind', options.kind);
   const executor = executors.get(kind);
   if (executor === undefined) throw offstageError('executor.unknown', { kind });
+  const agentId = optionalId('agentId', options.agentId);
+  if (executor.needsAgent === true && settings.agents[agentId ?? DEFAULT_AGENT] === undefined) {
+    throw offstageError('agent.unknown', { agentId: agentId ?? DEFAULT_AGENT });
+  }
   const contextMode = options.contextMode ?? 'inherit';
   if (contextMode !== 'inherit' && contextMode !== 'clean') throw invalidInput('contextMode', "it must be 'inherit' or 'clean'");
   const wait = options.wait ?? false;
@@ -155,7 +161,7 @@ function contentOf(
     kind,
     subject: checkText('subject', options.subject, defaultSubject(description)),
     description,
-    agentId: optionalId('agentId', options.agentId),
+    agentId,
     sessionId,
     callerSessionId: caller === sessionId ? null : caller,
     parentJobId: parent?.jobId ?? optionalId('parentJobId', options.parentJobId),
