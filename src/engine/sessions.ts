@@ -10,6 +10,7 @@ import type { UnnumberedEvent } from '../model/events.ts';
 import type { SessionRow, TaskRow } from '../model/records.ts';
 import type { RowQuery } from '../model/requests.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
+import { sessionOperations, taskOperations } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import { namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
@@ -161,11 +162,11 @@ export class Sessions {
     const rows: StoreOperation[] = [];
     const events: UnnumberedEvent[] = [];
     for (const row of tasks) {
-      rows.push({ type: 'put', key: KEYS.task(row.taskId), value: JSON.stringify(row) });
+      rows.push(...taskOperations(row));
       events.push({ type: 'task.created', at: row.createdAt, taskId: row.taskId, title: row.title, state: row.state });
     }
     for (const row of sessions) {
-      rows.push({ type: 'put', key: KEYS.session(row.sessionId), value: JSON.stringify(row) });
+      rows.push(...sessionOperations(row));
       events.push({
         type: 'session.state_changed',
         at: row.createdAt,
