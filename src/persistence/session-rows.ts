@@ -38,14 +38,25 @@ export const isOpenSession = ({ state, pending }: SessionRow): boolean =>
 
 /** The writes of one revision of a session. */
 export function sessionOperations(row: SessionRow): StoreOperation[] {
-  const { sessionId, taskId, revision } = row;
-  const mark = KEYS.openSession(sessionId);
-  const operations: StoreOperation[] = [
-    { type: 'put', key: KEYS.session(sessionId), value: JSON.stringify(row) },
-    isOpenSession(row) ? { type: 'put', key: mark, value: '' } : { type: 'del', key: mark },
+  return [
+    { type: 'put', key: KEYS.session(row.sessionId), value: JSON.stringify(row) },
+    markOperation(row),
+    ...(row.revision === 1 ? [listingOperation(row)] : []),
   ];
-  if (revision === 1) operations.push({ type: 'put', key: KEYS.taskSession(taskId, sessionId), value: '' });
-  return operations;
+}
+
+/** All that leads to a session, whatever its revision. */
+export const sessionIndexOperations = (row: SessionRow): StoreOperation[] => [listingOperation(row), markOperation(row)];
+
+const listingOperation = ({ taskId, sessionId }: SessionRow): StoreOperation => ({
+  type: 'put',
+  key: KEYS.taskSession(taskId, sessionId),
+  value: '',
+});
+
+function markOperation(row: SessionRow): StoreOperation {
+  const key = KEYS.openSession(row.sessionId);
+  return isOpenSession(row) ? { type: 'put', key, value: '' } : { type: 'del', key };
 }
 
 /** `at` in epoch milliseconds. */

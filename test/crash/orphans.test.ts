@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a host killed with two commands at
     await first.close();
     expect(await rowsOf()).toEqual([]);
     const second = await open({ dataDir });
-    expect(second.recovery).toEqual({ abandoned: [], processes: [] });
+    expect(second.recovery).toEqual({ abandoned: [], sessions: [], lostTickets: [], processes: [] });
     expect(await second.list()).toEqual(records);
     expect((await second.snapshot()).seq).toBe(seq);
     await second.close();
