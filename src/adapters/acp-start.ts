@@ -1,0 +1,86 @@
+/**
+ * Starts a conversation with an ACP agent over a pair of byte streams, in either version.
+ *
+ * AST1  The library is loaded when an agent is started, and never before: it is an optional peer.
+ * AST2  A start that its signal ends, or whose agent ends or refuses, leaves nothing open.
+ */
+import { offstageError } from '../model/errors.ts';
+import { type AcpAgent, type AcpDialect, type AcpPeer, AcpSession } from './acp-session.ts';
+
+/** Where the agent is, and what it is told at the start. */
+export interface AcpAgentOptions {
+  /** What the agent reads: `Writable.toWeb(child.stdin)`. */
+  readonly input: WritableStream<Uint8Array>;
+  /** What the agent writes: `Readable.toWeb(child.stdout)`. */
+  readonly output: ReadableStream<Uint8Array>;
+  /** The absolute path that the conversation is about. */
+  readonly cwd: string;
+  /**
+   * A conversation to go on with. An agent that cannot resume, or does not know it any more, begins a new one: compare the
+   * `conversationId` of the agent.
+   */
+  readonly conversationId?: string | undefined;
+  /** How this program introduces itself; default `offstage`. */
+  readonly clientInfo?: { readonly name: string; readonly version: string } | undefined;
+  /** Ends the start, and later the agent; pass that of the agent's context. */
+  readonly signal?: AbortSignal | undefined;
+  /** Names the agent in errors. */
+  readonly agentId?: string | undefined;
+}
+
+export const DEFAULT_CLIENT_INFO = { name: 'offstage', version: '0' };
+
+/** An open connection on which nothing has been said yet. */
+export interface AcpConnection extends AcpPeer {
+  /** Introduces both sides, and begins or resumes the conversation. */
+  handshake(session: AcpSession): Promise<void>;
+  /** Resolves with the reason when the connection has closed. */
+  readonly closed: Promise<unknown>;
+}
+
+/** JSON-RPC's code for a session that the agent does not know. */
+const NOT_FOUND = -32_002;
+
+export const isNotFound = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === NOT_FOUND;
+
+/** @throws agent.start_failed, or the reason of the signal */
+export async function startAcp(
+  options: AcpAgentOptions,
+  dialect: AcpDialect,
+  open: (session: AcpSession) => Promise<AcpConnection>,
+): Promise<AcpAgent> {
+  const { signal, agentId = 'default' } = options;
+  signal?.throwIfAborted();
+  const session = new AcpSession(dialect);
+  let connection: AcpConnection | null = null;
+  const end = (message: string, cause?: unknown): void => {
+    signal?.removeEventListener('abort', onAbort);
+    session.gone(message, cause);
+    connection?.close(cause);
+    // Tells the agent that nobody speaks to it any more. Locked: its program is ended by others.
+    options.input.close().catch(() => {});
+  };
+  const onAbort = (): void => end('it was told to end');
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    connection = await open(session);
+    signal?.throwIfAborted();
+    await connection.handshake(session);
+    signal?.throwIfAborted();
+  } catch (error) {
+    end('it could not be started');
+    throw signal?.aborted === true ? signal.reason : startFailed(agentId, error);
+  }
+  void connection.closed.then((reason) => end('the connection has ended', reason));
+  return session.agent(connection, async () => end('it was closed'));
+}
+
+function startFailed(agentId: string, error: unknown): Error {
+  const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+  const message = isMissing
+    ? 'the package @agentclientprotocol/sdk, by which it is spoken to, is not installed'
+    : error instanceof Error
+      ? error.message
+      : String(error);
+  return offstageError('agent.start_failed', { agentId, message }, { cause: error });
+}
