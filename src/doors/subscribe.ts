@@ -8,7 +8,7 @@
  * SUB5  With `job_id` and `hold`, the job's output waits for this reader, where whoever runs the job allows that.
  */
 import type { Offstage } from '../engine/offstage.ts';
-import type { OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { isTerminal } from '../model/records.ts';
 import type { Snapshot } from '../model/requests.ts';
@@ -21,8 +21,6 @@ import { invalidField } from './request-fields.ts';
 import { eventToWire, jobToWire, sessionToWire, taskToWire, type WireFields } from './wire-names.ts';
 
 const subscriptions = new WeakMap<Connection, AbortController>();
-
-const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
 
 export const subscribe: Action = async ({ offstage, fields, connection, requestId }) => {
   const after = fields.number('after');
@@ -56,7 +54,7 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
       for await (const event of live) {
         if (signal.aborted) break;
         // The snapshot covers it.
-        if (isVolatile(event) ? event.seq < snapshot.seq : event.seq <= snapshot.seq) continue;
+        if (isVolatileEvent(event) ? event.seq < snapshot.seq : event.seq <= snapshot.seq) continue;
         await send(event);
         if (event.type === 'job.output' && event.jobId === jobId) backlog?.sent(event.offset + event.text.length);
         const notice = running.observe(event);
@@ -92,7 +90,7 @@ async function replay(options: {
   if (after > seq) await send({ type: 'resync', seq, epoch, at: Date.now() });
   if (after >= seq) return;
   for await (const event of offstage.events({ after, signal })) {
-    if (isVolatile(event)) continue;
+    if (isVolatileEvent(event)) continue;
     if (event.seq > seq && event.type !== 'resync') return;
     await send(event);
     if (event.seq >= seq) return;

@@ -72,6 +72,7 @@ const SPAWN = {
   wait: 'wait',
   timeoutMs: 'timeout_ms',
   idleTimeoutMs: 'idle_timeout_ms',
+  toolCallId: 'tool_call_id',
 } as const satisfies Names<SpawnOptions>;
 
 const SESSION = {

@@ -323,6 +323,10 @@ export class Admission {
     const place = new PoolPlace(base.ordinal, base.sessionId, () => this.#host.start(job));
     const job: LiveJob = new LiveJob(base, snapshot, place);
     job.secretInput = content.secretInput;
+    if (content.toolCallId !== null) {
+      const agent = core.liveness.find(content.callerSessionId ?? session.sessionId)?.agent;
+      if (agent != null) job.toolCall = { executionId: agent.executionId, toolCallId: content.toolCallId };
+    }
     return job;
   }
 

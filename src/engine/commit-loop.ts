@@ -34,6 +34,8 @@ export interface CommitLoopHost {
   publish(event: OffstageEvent): void;
   /** Read models: the changes of one batch, before their events. */
   committed(changes: readonly Change[], seq: number): void;
+  /** The record events of a batch have been published. */
+  published(): void;
   /** A job's end is stored, or acted upon without being stored. */
   ended(change: Change, durable: boolean): void;
   dropped(job: LiveJob): void;
@@ -64,6 +66,8 @@ export class CommitLoop {
   /** Written or half-written by a failed batch and not to be kept. */
   #retractions: StoreOperation[] = [];
   #seq: number;
+  /** While the events of a batch are being published. */
+  #toldSeq: number | null = null;
   #ordinal: number;
   #batches = 0;
   #isWriting = false;
@@ -90,6 +94,11 @@ export class CommitLoop {
   /** Number of the last record event that is stored. */
   get seq(): number {
     return this.#seq;
+  }
+
+  /** Number of the last record event that was handed to observers: what a volatile event follows, also in the middle of a reveal. */
+  get toldSeq(): number {
+    return this.#toldSeq ?? this.#seq;
   }
 
   get pendingCount(): number {
@@ -285,6 +294,9 @@ export class CommitLoop {
       change.job.committed = change.after;
       change.job.revision = revision;
     }
+    for (const transaction of batch.transactions) {
+      if (transaction.committed !== undefined) this.#guard(() => transaction.committed?.());
+    }
     host.committed(
       batch.steps.map(({ change }) => change),
       this.#seq,
@@ -293,10 +305,13 @@ export class CommitLoop {
       // Numbered in place: a batch's events belong to nobody else, and a copy of each would cost a tenth of the reveal.
       const numbering = { seq: firstSeq, epoch: host.epoch };
       for (const event of batch.events) {
+        this.#toldSeq = numbering.seq;
         host.publish(Object.assign(event, numbering) as OffstageEvent);
         numbering.seq += 1;
       }
+      this.#toldSeq = null;
     }
+    this.#guard(() => host.published());
     for (const transaction of batch.transactions) {
       const isRevealedEarly = transaction.hasActed === true;
       for (const change of transaction.changes) {

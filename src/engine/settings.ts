@@ -6,13 +6,22 @@
  */
 import { systemClock } from '../actors/clock.ts';
 import { idSource } from '../actors/id-source.ts';
-import type { AgentFactory, Agents } from '../model/agent.ts';
+import type { AgentFactory, AgentProfile, Agents } from '../model/agent.ts';
 import type { Clock, IdSource } from '../model/clock.ts';
 import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { EngineOptions, Inspect } from '../model/options.ts';
 import type { Durability, Log, Retention } from '../model/requests.ts';
 import { namesOf, type Refuse, readable, readOptions } from './check-options.ts';
+
+/** An agent with everything filled in. */
+export interface RegisteredAgent {
+  readonly start: AgentFactory;
+  readonly display: 'attested' | 'coarse';
+  readonly admission: 'attested' | 'conservative';
+}
+
+export type RegisteredAgents = Readonly<Record<string, RegisteredAgent>>;
 
 export interface Settings {
   readonly workers: number | null;
@@ -25,7 +34,7 @@ export interface Settings {
   readonly killAfterMs: number;
   readonly shutdownGraceMs: number;
   /** Without a prototype, so that any name may be looked up. */
-  readonly agents: Agents;
+  readonly agents: RegisteredAgents;
   readonly display: 'attested' | 'coarse';
   readonly admission: 'attested' | 'conservative';
   /** In the next four Infinity means never. */
@@ -109,15 +118,33 @@ function choice<Word extends string>(option: string, value: Word | undefined, wo
   throw invalidOption(option, `it must be ${words.map((word) => `'${word}'`).join(' or ')}, not ${shown(value)}`);
 }
 
-function agentsFrom(given: Agents | undefined): Agents {
-  const agents: Record<string, AgentFactory> = Object.create(null);
+const PROFILE_NAMES = namesOf<AgentProfile>({ start: true, display: true, admission: true });
+
+const displayOf = (option: string, value: RegisteredAgent['display'] | undefined) =>
+  choice(option, value, ['attested', 'coarse']);
+const admissionOf = (option: string, value: RegisteredAgent['admission'] | undefined) =>
+  choice(option, value, ['attested', 'conservative']);
+
+function agentsFrom(given: Agents | undefined, rules: Omit<RegisteredAgent, 'start'>): RegisteredAgents {
+  const agents: Record<string, RegisteredAgent> = Object.create(null);
   if (given === undefined) return agents;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalidOption('agents', 'it must be an object of functions by their name');
   }
-  for (const [name, factory] of Object.entries(given)) {
-    if (typeof factory !== 'function') throw invalidOption(`agents.${name}`, `it must be a function, not ${shown(factory)}`);
-    agents[name] = factory;
+  for (const [name, entry] of Object.entries(given)) {
+    const option = `agents.${name}`;
+    if (typeof entry === 'function') {
+      agents[name] = { start: entry, ...rules };
+      continue;
+    }
+    if (typeof entry !== 'object' || entry === null) throw invalidOption(option, `it must be a function, not ${shown(entry)}`);
+    const profile = readOptions(option, entry, PROFILE_NAMES, invalidWithin(option));
+    if (typeof profile.start !== 'function') throw invalidOption(option, 'its start must be a function');
+    agents[name] = {
+      start: profile.start,
+      display: profile.display === undefined ? rules.display : displayOf(`${option}.display`, profile.display),
+      admission: profile.admission === undefined ? rules.admission : admissionOf(`${option}.admission`, profile.admission),
+    };
   }
   return agents;
 }
@@ -145,6 +172,7 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
   const clock = checkPort('clock', options.clock, ['now', 'monotonic', 'schedule', 'nextTurn']) ?? systemClock;
   checkFlag('handleSignals', options.handleSignals);
   const cancelGraceMs = graceMs('cancelGraceMs', options.cancelGraceMs, 30_000);
+  const rules = { display: displayOf('display', options.display), admission: admissionOf('admission', options.admission) };
   const killAfterMs = graceMs('killAfterMs', options.killAfterMs, 5_000);
   return {
     workers: workersFrom(options.workers, environment.OFFSTAGE_WORKERS),
@@ -155,9 +183,8 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     cancelGraceMs,
     killAfterMs: Math.min(killAfterMs, cancelGraceMs / 2),
     shutdownGraceMs: graceMs('shutdownGraceMs', options.shutdownGraceMs, 5_000),
-    agents: readable('agents', () => agentsFrom(options.agents), invalidOption),
-    display: choice('display', options.display, ['attested', 'coarse']),
-    admission: choice('admission', options.admission, ['attested', 'conservative']),
+    agents: readable('agents', () => agentsFrom(options.agents, rules), invalidOption),
+    ...rules,
     interruptGraceMs: graceMs('interruptGraceMs', options.interruptGraceMs, 10_000),
     outOfTurnIdleMs: graceMs('outOfTurnIdleMs', options.outOfTurnIdleMs, 5_000),
     turnTimeoutMs: graceMs('turnTimeoutMs', options.turnTimeoutMs, Number.POSITIVE_INFINITY),

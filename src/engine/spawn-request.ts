@@ -3,7 +3,6 @@
  *
  * SPR1  Bad input is refused with `input.invalid` before anything is looked up or stored.
  */
-import type { Agents } from '../model/agent.ts';
 import { offstageError } from '../model/errors.ts';
 import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -35,6 +34,7 @@ export interface SpawnContent extends CheckedInput {
   readonly wait: boolean;
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
+  readonly toolCallId: string | null;
   /** The input, where its schema answers later. */
   readonly pendingInput: Promise<CheckedInput> | null;
 }
@@ -62,6 +62,7 @@ export const SPAWN_NAMES = namesOf<SpawnOptions>({
   wait: true,
   timeoutMs: true,
   idleTimeoutMs: true,
+  toolCallId: true,
 });
 
 /** Any well-formed string of 1 to 512 bytes without NUL. */
@@ -119,7 +120,7 @@ function checkedInput(value: unknown, executor: RegisteredExecutor): CheckedInpu
 /** What a spawn may name. */
 export interface Registered {
   readonly executors: ReadonlyMap<string, RegisteredExecutor>;
-  readonly settings: { readonly agents: Agents };
+  readonly settings: { readonly agents: Readonly<Record<string, unknown>> };
 }
 
 /** @throws OffstageError `input.invalid`, `executor.unknown`, `agent.unknown`, `limit.input_bytes` */
@@ -170,6 +171,7 @@ function contentOf(options: SpawnOptions, { executors, settings }: Registered, p
     wait,
     timeoutMs: duration('timeoutMs', options.timeoutMs),
     idleTimeoutMs: duration('idleTimeoutMs', options.idleTimeoutMs),
+    toolCallId: optionalId('toolCallId', options.toolCallId),
   };
 }
 

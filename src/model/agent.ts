@@ -161,5 +161,15 @@ export interface AgentContext {
 
 /** Starts an agent; throwing or rejecting is a failed start. */
 export type AgentFactory = (context: AgentContext) => Agent | Promise<Agent>;
+
+/** An agent with rules of its own. */
+export interface AgentProfile {
+  readonly start: AgentFactory;
+  /** Overrides the engine's `display` for its sessions. */
+  readonly display?: 'attested' | 'coarse';
+  /** Overrides the engine's `admission` for its sessions. */
+  readonly admission?: 'attested' | 'conservative';
+}
+
 /** Agents by the name that sessions and jobs give as `agentId`; the one named `default` serves those that give none. */
-export type Agents = Readonly<Record<string, AgentFactory>>;
+export type Agents = Readonly<Record<string, AgentFactory | AgentProfile>>;

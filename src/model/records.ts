@@ -134,6 +134,9 @@ export interface HistoryEntry {
 /** Where a task stands on the board; the host's to set (liveness 10). */
 export type TaskState = 'open' | 'in_progress' | 'review' | 'done' | 'cancelled' | 'archived';
 
+/** All of them. */
+export const TASK_STATES: readonly TaskState[] = ['open', 'in_progress', 'review', 'done', 'cancelled', 'archived'];
+
 /** A board item: owns sessions, runs nothing itself (liveness 10). */
 export interface TaskRow {
   readonly taskId: string;

@@ -1,0 +1,283 @@
+/**
+ * Starts and ends the agents of sessions, and listens to them (liveness 8 and 9).
+ *
+ * ARN1  At most one current agent per session; a start under way is joined, not doubled.
+ * ARN2  The launch token is durable before the factory is called, and its row goes when the agent's `close` has resolved.
+ * ARN3  A start that fails leaves the session as it was.
+ * ARN4  An agent retires once: everything it owned goes in the same instant, and nothing of a successor's.
+ * ARN5  Whatever an agent throws, rejects or never answers, reaches nobody but its own session (G16).
+ */
+import type { Agent, AgentContext, Frame } from '../model/agent.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import type { ExecutionHandle } from '../model/executor.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { ProcessRecord } from '../model/records.ts';
+import { KEYS } from '../persistence/row-keys.ts';
+import type { StoreOperation } from '../persistence/store.ts';
+import { AgentExecution } from './agent-execution.ts';
+import type { Core } from './core.ts';
+import type { LiveSession } from './live-session.ts';
+import { capText, errorMessage } from './outcome.ts';
+import type { SessionStates } from './session-states.ts';
+import { onAbortOf } from './signal-fan.ts';
+import { DEFAULT_AGENT } from './spawn-request.ts';
+
+export interface AgentRunnerHost {
+  readonly states: SessionStates;
+  /** A frame of an agent that has not retired. */
+  onFrame(session: LiveSession, execution: AgentExecution, frame: Frame): void;
+  /** The agent is about to retire: its prompts end here. */
+  onRetire(session: LiveSession, execution: AgentExecution, error: OffstageError): void;
+  /** The foreground may be free. */
+  onFree(session: LiveSession): void;
+}
+
+export class AgentRunner {
+  readonly #core: Core;
+  readonly #host: AgentRunnerHost;
+  #isClosed = false;
+
+  constructor(core: Core, host: AgentRunnerHost) {
+    this.#core = core;
+    this.#host = host;
+  }
+
+  /** The session's agent, started if there is none. @throws OffstageError `agent.unknown`, `agent.start_failed`; the signal's reason */
+  async ensure(session: LiveSession, signal: AbortSignal): Promise<AgentExecution> {
+    for (;;) {
+      signal.throwIfAborted();
+      const { agent } = session;
+      if (agent !== null && agent.phase === 'current') return agent;
+      session.starting ??= this.#start(session).finally(() => {
+        session.starting = null;
+      });
+      await unlessAborted(session.starting, signal);
+    }
+  }
+
+  /** ARN4. */
+  retire(session: LiveSession, execution: AgentExecution, error: OffstageError): void {
+    if (execution.hasRetired) return;
+    execution.phase = 'retiring';
+    session.retiring.add(execution);
+    if (session.agent === execution) session.agent = null;
+    const { liveness } = this.#core;
+    liveness.bury(execution.executionId);
+    this.#host.onRetire(session, execution, error);
+    session.record?.retireExecution(execution.executionId);
+    // A predecessor that goes while another agent is current is no change of the session.
+    if (session.agent === null) this.#host.states.change(session, { type: 'agent.gone' });
+    liveness.touch(session);
+    execution.abort(error);
+    execution.closing = this.#close(session, execution);
+    this.#host.onFree(session);
+    liveness.settle();
+  }
+
+  /** Ends every agent; resolves when all have closed, or never do. */
+  async closeAll(error: OffstageError): Promise<void> {
+    this.#isClosed = true;
+    const closings: Promise<void>[] = [];
+    for (const session of [...this.#core.liveness.values()]) {
+      const { agent } = session;
+      // One that is still starting hears of it by its signal, and retires itself.
+      if (agent !== null && agent.phase === 'starting') agent.abort(error);
+      else if (agent !== null) this.retire(session, agent, error);
+      if (session.starting !== null) closings.push(session.starting.then(noop, noop));
+      for (const retiring of session.retiring) if (retiring.closing !== null) closings.push(retiring.closing);
+    }
+    await Promise.all(closings);
+  }
+
+  async #start(session: LiveSession): Promise<void> {
+    const core = this.#core;
+    const agentId = session.row?.agentId ?? DEFAULT_AGENT;
+    const registered = core.settings.agents[agentId];
+    if (registered === undefined) throw offstageError('agent.unknown', { agentId });
+    const { sessionId, taskId } = session;
+    const execution = new AgentExecution({ executionId: core.settings.ids.id('exec'), sessionId, taskId, agentId }, (error) =>
+      core.report('abort_listener.failed', error),
+    );
+    session.agent = execution;
+    core.registry.addAgent(execution);
+    try {
+      await this.#commitLaunch(session, execution);
+      if (this.#isClosed) throw offstageError('engine.closing', {});
+      const agent = checkAgent(
+        await unlessAborted(Promise.resolve(registered.start(this.#contextOf(execution))), execution.controller.signal, discard),
+      );
+      execution.agent = agent;
+    } catch (error) {
+      this.#startFailed(session, execution);
+      throw asStartError(agentId, error);
+    }
+    execution.phase = 'current';
+    void this.#listen(session, execution, execution.agent);
+  }
+
+  /** The session is `starting`, and the token is stored (ARN2). */
+  #commitLaunch(session: LiveSession, execution: AgentExecution): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const rows = [this.#processRow(execution, null)];
+      const effects = (durable: boolean): void => {
+        if (durable) resolve();
+        else reject(offstageError('store.failed', { message: 'the start could not be noted, so nothing was started' }));
+      };
+      if (!this.#host.states.change(session, { type: 'session.launch' }, { rows, effects })) {
+        // Running without an agent: it went, and a prompt of it is still being answered.
+        this.#core.submit({ changes: [], rows, mustSync: true, effects });
+      }
+    });
+  }
+
+  #startFailed(session: LiveSession, execution: AgentExecution): void {
+    const { liveness } = this.#core;
+    execution.phase = 'retiring';
+    liveness.bury(execution.executionId);
+    execution.abort(offstageError('agent.gone', { message: 'it has not started' }));
+    if (session.agent === execution) session.agent = null;
+    const rows = this.#goneRows(execution);
+    if (!this.#host.states.change(session, { type: 'launch.failed' }, { rows }) && rows.length > 0) {
+      this.#core.submit({ changes: [], rows });
+    }
+    this.#core.registry.removeAgent(execution);
+    liveness.touch(session);
+    liveness.settle();
+  }
+
+  async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
+    let error = offstageError('agent.gone', { message: 'it has closed its connection' });
+    try {
+      for await (const frame of agent.frames) {
+        if (execution.hasRetired) break;
+        this.#host.onFrame(session, execution, frame);
+      }
+    } catch (cause) {
+      error = isOffstageError(cause, 'agent.gone')
+        ? cause
+        : offstageError('agent.gone', { message: errorMessage(cause) }, { cause });
+    }
+    this.retire(session, execution, error);
+  }
+
+  async #close(session: LiveSession, execution: AgentExecution): Promise<void> {
+    try {
+      await execution.agent?.close();
+    } catch (error) {
+      // It may still be at work: its process record stays, and the next start looks after it.
+      this.#core.report('agent.close_failed', error);
+      return;
+    }
+    session.retiring.delete(execution);
+    this.#core.registry.removeAgent(execution);
+    const rows = this.#goneRows(execution);
+    if (rows.length > 0 && !this.#core.isClosed) this.#core.submit({ changes: [], rows });
+    this.#core.liveness.touch(session);
+    this.#core.liveness.settle();
+  }
+
+  #goneRows(execution: AgentExecution): readonly StoreOperation[] {
+    if (!execution.hasProcessRow || execution.survivors !== null) return [];
+    execution.hasProcessRow = false;
+    return [{ type: 'del', key: KEYS.process(execution.executionId) }];
+  }
+
+  #contextOf(execution: AgentExecution): AgentContext {
+    const { agentId, sessionId, taskId } = execution;
+    return { agentId, sessionId, taskId, jobId: null, signal: execution.controller.signal, execution: this.#handleOf(execution) };
+  }
+
+  #handleOf(execution: AgentExecution): ExecutionHandle {
+    const core = this.#core;
+    const { settings } = core;
+    return {
+      executionId: execution.executionId,
+      get graceMs() {
+        const graceMs = core.isClosing ? Math.min(settings.cancelGraceMs, settings.shutdownGraceMs) : settings.cancelGraceMs;
+        return graceMs === Number.POSITIVE_INFINITY ? null : graceMs;
+      },
+      get killAfterMs() {
+        return core.isClosing ? Math.min(settings.killAfterMs, settings.shutdownGraceMs / 2) : settings.killAfterMs;
+      },
+      launched: (process) => {
+        if (!Number.isSafeInteger(process.pid) || process.pid <= 1) {
+          return Promise.reject(offstageError('input.invalid', { argument: 'pid', message: 'it must be the id of a process' }));
+        }
+        if (core.isClosed) return Promise.resolve();
+        const rows = [this.#processRow(execution, process)];
+        return new Promise((resolve) => core.submit({ changes: [], rows, mustSync: true, acknowledge: () => resolve() }));
+      },
+      survivors(text) {
+        execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
+      },
+    };
+  }
+
+  #processRow(
+    execution: AgentExecution,
+    process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
+  ): StoreOperation {
+    execution.hasProcessRow = true;
+    const record: ProcessRecord = {
+      executionId: execution.executionId,
+      jobId: null,
+      sessionId: execution.sessionId,
+      pid: process?.pid ?? null,
+      startTime: process?.startTime == null ? null : String(process.startTime),
+      bootId: process?.bootId == null ? null : String(process.bootId),
+      at: this.#core.settings.clock.now(),
+    };
+    return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
+  }
+}
+
+const noop = (): void => {};
+
+/** An agent that came when nobody wanted it any more. */
+function discard(agent: Agent): void {
+  Promise.resolve()
+    .then(() => agent?.close?.())
+    .catch(noop);
+}
+
+/** What the promise comes to, or the signal's reason; then a late value is handed to `onLate`. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, onLate: (value: T) => void = noop): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isOver = signal.aborted;
+    if (isOver) reject(signal.reason);
+    const stop = onAbortOf(signal, () => {
+      isOver = true;
+      reject(signal.reason);
+    });
+    promise.then(
+      (value) => {
+        stop();
+        if (isOver) onLate(value);
+        else resolve(value);
+      },
+      (error) => {
+        stop();
+        reject(error);
+      },
+    );
+  });
+}
+
+function asStartError(agentId: string, cause: unknown): OffstageError {
+  if (isOffstageError(cause) && cause.code !== 'agent.failed') return cause;
+  return offstageError('agent.start_failed', { agentId, message: errorMessage(cause) }, { cause });
+}
+
+/** @throws Error when it is none */
+function checkAgent(agent: Agent): Agent {
+  const attests = agent?.attests;
+  const isWhole =
+    typeof agent?.prompt === 'function' &&
+    typeof agent.close === 'function' &&
+    typeof agent.frames?.[Symbol.asyncIterator] === 'function' &&
+    typeof attests === 'object' &&
+    attests !== null &&
+    Array.isArray(attests.workloads);
+  if (!isWhole) throw new TypeError('its factory must return an agent: attests, frames, prompt and close');
+  return agent;
+}

@@ -1,0 +1,82 @@
+/**
+ * Questions of agents that a person has to answer (liveness 1).
+ *
+ * SRQ1  One is shown at a time, in the order of asking; each is answered once.
+ * SRQ2  None outlives its turn or its agent.
+ */
+import type { Frame } from '../model/agent.ts';
+import { offstageError } from '../model/errors.ts';
+import { type JsonValue, toJson } from '../model/json.ts';
+import type { PendingRequest } from '../model/records.ts';
+import type { AgentExecution } from './agent-execution.ts';
+import { invalidInput } from './check-options.ts';
+import type { Core } from './core.ts';
+import type { LiveSession } from './live-session.ts';
+import { errorMessage } from './outcome.ts';
+import type { SessionStates } from './session-states.ts';
+import { checkId } from './spawn-request.ts';
+
+export class SessionRequests {
+  readonly #core: Core;
+  readonly #states: SessionStates;
+
+  constructor(core: Core, states: SessionStates) {
+    this.#core = core;
+    this.#states = states;
+  }
+
+  ask(session: LiveSession, execution: AgentExecution, frame: Extract<Frame, { type: 'permission.request' }>): void {
+    const { requestId, kind, options } = frame;
+    if (typeof requestId !== 'string' || session.agent !== execution) return;
+    if (session.requests.some((request) => request.requestId === requestId)) return;
+    const request: PendingRequest = {
+      requestId,
+      kind: kind === 'clarification' ? 'clarification' : 'permission',
+      options: Array.isArray(options) ? options.map((option) => toJson(option)) : [],
+    };
+    session.requests = [...session.requests, request];
+    if (session.requests.length === 1) this.#states.change(session, { type: 'request.asked', request });
+  }
+
+  /** @throws OffstageError `session.not_found`, `request.not_found`, `agent.failed`, `input.invalid` */
+  async answer(sessionId: string, requestId: string, choice: JsonValue): Promise<void> {
+    checkId('sessionId', sessionId);
+    checkId('requestId', requestId);
+    let given: JsonValue;
+    try {
+      given = toJson(choice ?? null);
+    } catch (error) {
+      throw invalidInput('choice', errorMessage(error), error);
+    }
+    const session = this.#core.liveness.find(sessionId);
+    const request = session?.requests.find((candidate) => candidate.requestId === requestId);
+    const agent = session?.agent?.agent;
+    if (session === null || request === undefined || agent == null) throw offstageError('request.not_found', { requestId });
+    // Answered from now on; two callers are not both right.
+    const before = session.requests;
+    session.requests = before.filter((candidate) => candidate !== request);
+    this.#show(session);
+    try {
+      await agent.answer?.(requestId, given);
+    } catch (error) {
+      throw offstageError('agent.failed', { message: errorMessage(error) }, { cause: error });
+    }
+  }
+
+  clear(session: LiveSession): void {
+    if (session.requests.length === 0) return;
+    session.requests = [];
+    this.#show(session);
+  }
+
+  /** The row shows the first request that waits, or none. */
+  #show(session: LiveSession): void {
+    const [request] = session.requests;
+    const shown = session.row?.pending?.requestId;
+    if (request === undefined) {
+      if (shown !== undefined) this.#states.change(session, { type: 'request.settled' });
+    } else if (request.requestId !== shown) {
+      this.#states.change(session, { type: 'request.asked', request });
+    }
+  }
+}
