@@ -147,10 +147,14 @@ export class AgentRunner {
 
   async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
     let error = offstageError('agent.gone', { message: 'it has closed its connection' });
+    let taken = 0;
     try {
       for await (const frame of agent.frames) {
         if (execution.hasRetired) break;
         this.#host.onFrame(session, execution, frame);
+        taken += 1;
+        // A flood of frames must not keep cancels and I/O out.
+        if (taken % LIMITS.framesPerTurn === 0) await new Promise<void>((resolve) => this.#core.settings.clock.nextTurn(resolve));
       }
     } catch (cause) {
       error = isOffstageError(cause, 'agent.gone')

@@ -247,6 +247,8 @@ export class FrameIntake {
     const turn = turns.find((open) => open.generation === generation);
     if (turn !== undefined) {
       if (turn.hasYielded) liveness.send(session, { type: 'output.seen', generation });
+      const prompt = proven === 0 ? session.prompts.get(generation) : undefined;
+      if (prompt !== undefined) prompt.lastHeard = this.#core.settings.clock.monotonic();
       const byProvider = this.#host.turns.byProvider(session);
       if (byProvider?.generation === generation) byProvider.lastHeard = this.#core.settings.clock.monotonic();
       return generation;

@@ -5,7 +5,8 @@
  * PRM2  While a claim is held nothing else opens a turn; it is released by whatever ends it before the turn begins.
  * PRM3  The same promptId gets the same answer while it is remembered; one that was refused was not taken, and may be tried again.
  * PRM4  Tickets are served at most once, in order; only a person's passes others, and only at a hand-off.
- * PRM5  A prompt that fails before its agent took it is told so; nothing of it stays queued.
+ * PRM5  A synthetic prompt waits for the agent that was there; a replaced one takes it along.
+ * PRM6  A prompt that fails before its agent took it is told so; nothing of it stays queued.
  */
 import { SESSION_STATES } from '../machines/session.ts';
 import { BoundedMap } from '../model/bounded-map.ts';
@@ -111,6 +112,7 @@ export class Prompts {
 
   /** The foreground may be free: serves who waits. */
   serve(session: LiveSession): void {
+    if (session.ticketCount > 0) this.#dropOrphans(session);
     while (session.ticketCount > 0 && !this.#core.isClosing) {
       const human = session.tickets.find(({ request, isStored }) => isStored && request.origin === 'human');
       const first = session.tickets[0];
@@ -121,6 +123,15 @@ export class Prompts {
       if (prompt === null) return;
       session.tickets.splice(session.tickets.indexOf(ticket), 1);
       this.#serveTicket(session, ticket, prompt);
+    }
+  }
+
+  /** What the program asked of an agent that has been replaced since. */
+  #dropOrphans(session: LiveSession): void {
+    for (const ticket of [...session.tickets]) {
+      const { executionId, request } = ticket;
+      if (request.origin !== 'synthetic' || executionId === null || executionId === session.agent?.executionId) continue;
+      void this.#withdraw(session, ticket, 'dropped', offstageError('agent.gone', { message: 'another agent has taken over' }));
     }
   }
 
@@ -203,6 +214,8 @@ export class Prompts {
       prompt.signal.throwIfAborted();
       this.#core.assertOpen();
     } catch (error) {
+      // A start that nobody waits for any more, and that may never end, is given up.
+      if (prompt.signal.aborted && session.agent?.phase === 'starting') session.agent.abort(prompt.signal.reason);
       this.#release(session, prompt, ticket);
       throw error;
     }
@@ -252,6 +265,7 @@ export class Prompts {
       ticketId: this.#core.settings.ids.id('ticket'),
       request,
       createdAt: this.#core.settings.clock.now(),
+      executionId: session.agent?.executionId ?? null,
       isStored: false,
     };
     const { ticketId, createdAt } = ticket;

@@ -128,7 +128,9 @@ export class Queries {
       this.#sessions.listTasks({ limit: LIMITS.listMaximum }),
       this.#sessions.list({ limit: LIMITS.listMaximum }),
     ]);
-    const tasks = await this.#views.tasks(taskRows);
+    const tasksNow = await this.#views.tasks(taskRows);
+    // From here on in one tick.
+    const tasks = tasksNow();
     const sessions = sessionRows.map((row) => this.#views.session(this.#sessions.cached(row.sessionId) ?? row));
     const { seq } = this.#core.loop;
     const counts = { pending: 0, queued: 0, running: 0 };

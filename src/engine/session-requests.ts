@@ -55,7 +55,7 @@ export class SessionRequests {
     // Answered from now on; two callers are not both right.
     const before = session.requests;
     session.requests = before.filter((candidate) => candidate !== request);
-    this.#show(session);
+    this.show(session);
     try {
       await agent.answer?.(requestId, given);
     } catch (error) {
@@ -66,11 +66,11 @@ export class SessionRequests {
   clear(session: LiveSession): void {
     if (session.requests.length === 0) return;
     session.requests = [];
-    this.#show(session);
+    this.show(session);
   }
 
-  /** The row shows the first request that waits, or none. */
-  #show(session: LiveSession): void {
+  /** The row shows the first request that waits, or none; asked again when the row begins to take any. */
+  show(session: LiveSession): void {
     const [request] = session.requests;
     const shown = session.row?.pending?.requestId;
     if (request === undefined) {

@@ -46,7 +46,8 @@ export class SessionRooms {
     const requests = new SessionRequests(core, states);
     const onFree = (session: LiveSession): void => this.#prompts.serve(session);
     const clearRequests = (session: LiveSession): void => requests.clear(session);
-    const turns = new Turns(core, { states, clearRequests, onFree });
+    const showRequests = (session: LiveSession): void => requests.show(session);
+    const turns = new Turns(core, { states, showRequests, clearRequests, onFree });
     const frames = new FrameIntake(core, { turns, requests, onFree });
     this.#agents = new AgentRunner(core, {
       states,
@@ -114,7 +115,7 @@ const taskVerbs = (core: Core, sessions: Sessions, views: SessionViews) => ({
   get: (taskId: string): Promise<TaskView> => core.whileOpen(async () => views.task(await sessions.getTask(taskId))),
   /** Newest first. */
   list: (query?: RowQuery): Promise<readonly TaskView[]> =>
-    core.whileOpen(async () => views.tasks(await sessions.listTasks(query))),
+    core.whileOpen(async () => (await views.tasks(await sessions.listTasks(query)))()),
   /** Where the task stands on the board is the host's to say. @throws OffstageError `task.not_found`, `input.invalid` */
   setState: (taskId: string, state: TaskState): Promise<TaskView> =>
     core.whileOpen(async () => views.task(await sessions.setTaskState(taskId, state))),

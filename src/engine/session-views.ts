@@ -53,9 +53,10 @@ export class SessionViews {
     return this.#taskView(row, await this.#sessions.ofTask(row.taskId));
   }
 
-  async tasks(rows: readonly TaskRow[]): Promise<readonly TaskView[]> {
+  /** Reads what is needed; the views are made when they are asked for, all in one tick. */
+  async tasks(rows: readonly TaskRow[]): Promise<() => readonly TaskView[]> {
     const sessions = await Promise.all(rows.map(({ taskId }) => this.#sessions.ofTask(taskId)));
-    return rows.map((row, index) => this.#taskView(row, sessions[index] ?? []));
+    return () => rows.map((row, index) => this.#taskView(row, sessions[index] ?? []));
   }
 
   #taskView(row: TaskRow, stored: readonly SessionRow[]): TaskView {

@@ -22,6 +22,8 @@ import { addUsage } from './usage.ts';
 
 export interface TurnsHost {
   readonly states: SessionStates;
+  /** The session is running: what its agent has asked is shown. */
+  showRequests(session: LiveSession): void;
   /** The session waits for no answer of this agent any more. */
   clearRequests(session: LiveSession): void;
   /** The foreground may be free. */
@@ -86,6 +88,7 @@ export class Turns {
     for (const earlier of superseded) this.#finalise(session, earlier);
     if (session.claimant === prompt) session.claimant = null;
     this.#host.states.change(session, { type: 'turn.accepted' });
+    if (session.requests.length > 0) this.#host.showRequests(session);
     prompt.accept();
   }
 

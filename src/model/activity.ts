@@ -103,7 +103,7 @@ export interface SessionView extends SessionRow, ActivityValue {
   readonly turn: TurnView | null;
   /** The current agent execution; null while none is loaded. */
   readonly executionId: string | null;
-  /** What the provider said it has used, summed over the turns of this execution and its predecessors in this process. */
+  /** What the provider said it has used, summed over the turns since the session came alive in this process. */
   readonly usage: Readonly<Record<string, number>>;
 }
 

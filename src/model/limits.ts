@@ -59,6 +59,8 @@ export const LIMITS = {
   readerBuffer: 10_000,
   /** The same for the text of output events, which may be large. */
   readerBufferCharacters: 16 * MIB,
+  /** Frames of one agent taken per turn of the event loop. */
+  framesPerTurn: 256,
   /** Prompts that wait for one session: more would be a queue that nobody reads. */
   ticketsPerSession: 1_000,
   /** Provider workloads of one session: an agent that launches without end is cut off, not followed. */
