@@ -8,8 +8,6 @@
  * COM5  After a failed attempt, new jobs of the batch are refused and leave nothing; everything else acts on what was decided,
  *       marked `durable: false`, is shown to nobody else until it is stored, and is tried again.
  */
-import type { TimerService } from '../actors/timer-service.ts';
-import type { Clock } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
@@ -17,38 +15,11 @@ import { LIMITS } from '../model/limits.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import { retractOperations } from '../persistence/job-rows.ts';
 import { KEYS } from '../persistence/row-keys.ts';
-import type { Store, StoreOperation } from '../persistence/store.ts';
+import type { StoreOperation } from '../persistence/store.ts';
 import { type Batch, buildBatch } from './batch.ts';
+import type { CommitLoopHost } from './commit-host.ts';
 import type { LiveJob } from './live-job.ts';
-import type { Change, CommitHook, Transaction } from './transaction.ts';
-
-export interface CommitLoopHost {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly timers: TimerService;
-  readonly epoch: string;
-  readonly isSynced: boolean;
-  readonly hooks: readonly CommitHook[];
-  /** Whether anybody looks at events. */
-  hasObservers(): boolean;
-  publish(event: OffstageEvent): void;
-  /** Read models: the changes of one batch, before their events. */
-  committed(changes: readonly Change[], seq: number): void;
-  /** The record events of a batch have been published. */
-  published(): void;
-  /** A job's end is stored, or acted upon without being stored. */
-  ended(change: Change, durable: boolean): void;
-  dropped(job: LiveJob): void;
-  /** New jobs may be submitted again. */
-  roomForCreations(): void;
-  /** A refused job whose rows may lie in the store until they are taken back. */
-  mayBeStored(job: LiveJob): void;
-  /** Whatever dropped jobs may have left in the store is gone. */
-  retracted(): void;
-  storeFailed(error: unknown): void;
-  storeRecovered(): void;
-  effectFailed(error: unknown): void;
-}
+import type { Transaction } from './transaction.ts';
 
 interface Pending extends Transaction {
   hasActed?: boolean;

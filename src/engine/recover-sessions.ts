@@ -5,6 +5,7 @@
  * RVS2  Rows that cannot be read are said, and left as they are: they keep no engine from starting.
  * RVS3  What was settled is not marked any more: the next start has nothing to do with it.
  */
+import { decideSession } from '../actors/session-chart.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { SessionRow } from '../model/records.ts';
@@ -79,15 +80,12 @@ export async function loseTickets(store: Store, log: Log): Promise<Found<LostTic
 const isCutOff = ({ state }: SessionRow): boolean => state === 'starting' || state === 'running';
 
 function settle(row: SessionRow, now: number): ReturnType<RecoveryStep> {
-  const after: SessionRow = {
-    ...row,
-    state: isCutOff(row) ? 'waiting_for_input' : row.state,
-    interrupted: row.interrupted || isCutOff(row),
-    pending: null,
-    updatedAt: Math.max(now, row.createdAt),
-    revision: row.revision + 1,
-  };
-  const { sessionId, taskId, state, updatedAt } = after;
+  // A request in a state that takes none is no state of the chart; it is cleared all the same.
+  const decided = decideSession({ ...row, launchedFrom: null }, { type: 'process.died' }) ?? { ...row, pending: null };
+  const { state, interrupted, pending } = decided;
+  const updatedAt = Math.max(now, row.createdAt);
+  const after: SessionRow = { ...row, state, interrupted, pending, updatedAt, revision: row.revision + 1 };
+  const { sessionId, taskId } = after;
   return {
     operations: sessionOperations(after),
     event: { type: 'session.state_changed', at: updatedAt, sessionId, taskId, oldState: row.state, newState: state },

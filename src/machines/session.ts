@@ -52,6 +52,8 @@ export type SessionEvent =
   /** No turn is open any more. */
   | { readonly type: 'turns.closed' }
   | { readonly type: 'agent.gone' }
+  /** Told by the next process (liveness 13). */
+  | { readonly type: 'process.died' }
   | { readonly type: 'request.asked'; readonly request: PendingRequest }
   | { readonly type: 'request.settled' }
   | { readonly type: 'session.complete' }
@@ -120,6 +122,7 @@ export const sessionMachine = setup({
           { guard: { type: 'launchedFrom', params: { from: 'completed' } }, target: 'completed', actions: 'forgetLaunch' },
           { target: 'waiting_for_input', actions: 'forgetLaunch' },
         ],
+        'process.died': { target: 'waiting_for_input', actions: ['forgetLaunch', 'clearPending', 'markInterrupted'] },
         ...ends,
       },
     },
@@ -130,6 +133,7 @@ export const sessionMachine = setup({
         'turn.accepted': { guard: 'isInterrupted', actions: 'clearInterrupted' },
         'turns.closed': { target: 'waiting_for_input', actions: 'clearPending' },
         'agent.gone': { target: 'waiting_for_input', actions: ['clearPending', 'markInterrupted'] },
+        'process.died': { target: 'waiting_for_input', actions: ['clearPending', 'markInterrupted'] },
         'session.complete': { target: 'completed', actions: 'clearPending' },
         ...requests,
         ...ends,
@@ -142,6 +146,7 @@ export const sessionMachine = setup({
         ...launch('waiting_for_input'),
         'turn.opened': { target: 'running' },
         'agent.gone': { target: 'idle', actions: 'clearPending' },
+        'process.died': { guard: 'hasPending', actions: 'clearPending' },
         'session.complete': { target: 'completed', actions: 'clearPending' },
         ...requests,
         ...ends,

@@ -7,9 +7,17 @@
  * SRW3  Of what is removed a marker stays in place of its row: its id is never used again.
  * SRW4  Fields that an older release did not write are read as their defaults.
  */
+import { SESSION_STATES } from '../machines/session.ts';
 import type { PromptOrigin } from '../model/agent.ts';
 import { offstageError } from '../model/errors.ts';
-import type { PendingRequest, SessionRow, SessionState, TaskRow, TaskState } from '../model/records.ts';
+import {
+  type PendingRequest,
+  type SessionRow,
+  type SessionState,
+  TASK_STATES,
+  type TaskRow,
+  type TaskState,
+} from '../model/records.ts';
 import { decodeId } from './key-encoding.ts';
 import { KEYS, RANGES } from './row-keys.ts';
 import type { Store, StoreOperation } from './store.ts';
@@ -148,29 +156,9 @@ export function readTicket(value: string): StoredTicket {
   };
 }
 
-// Records, so that a state which is added to the model is missed here by the compiler.
-const SESSION_STATES: Readonly<Record<SessionState, true>> = {
-  created: true,
-  starting: true,
-  running: true,
-  waiting_for_input: true,
-  idle: true,
-  completed: true,
-  failed: true,
-  cancelled: true,
-};
-const TASK_STATES: Readonly<Record<TaskState, true>> = {
-  open: true,
-  in_progress: true,
-  review: true,
-  done: true,
-  cancelled: true,
-  archived: true,
-};
-
 const isSessionState = (state: unknown): state is SessionState =>
   typeof state === 'string' && Object.hasOwn(SESSION_STATES, state);
-const isTaskState = (state: unknown): state is TaskState => typeof state === 'string' && Object.hasOwn(TASK_STATES, state);
+const isTaskState = (state: unknown): state is TaskState => TASK_STATES.includes(state as TaskState);
 const isTime = (value: unknown): value is number => typeof value === 'number';
 const revisionOf = (value: unknown): number => (Number.isSafeInteger(value) ? (value as number) : 1);
 
