@@ -153,7 +153,8 @@ export class Prompts {
         // Whether there will be room shows when the start that is under way has succeeded or failed.
         if (session.starting === null) throw offstageError('prompt.busy', { sessionId });
         await session.starting.catch(() => {});
-        await null;
+        // By then whoever started it has gone on, or let go.
+        await new Promise<void>((resolve) => this.#core.settings.clock.nextTurn(resolve));
       }
     } finally {
       session.holds -= 1;
@@ -251,6 +252,8 @@ export class Prompts {
     liveness.send(session, { type: 'claim.release', claimId: prompt.claimId });
     if (session.claimant === prompt) session.claimant = null;
     this.#host.turns.resumeStray(session);
+    // The last turn may have ended while the claim was held.
+    this.#host.turns.closeIfOver(session);
     // Started for a prompt that was withdrawn meanwhile.
     if (session.agent?.phase === 'current') this.#host.states.change(session, { type: 'session.launched' });
     liveness.settle();

@@ -250,12 +250,16 @@ export class Turns {
     });
   }
 
+  /** Without a turn, and nobody on the way to one, the session is not running. */
+  closeIfOver(session: LiveSession): void {
+    const { record, row } = session;
+    if (row?.state !== 'running' || (record !== null && (currentTurn(record.context) !== null || record.isClaimed))) return;
+    this.#host.clearRequests(session);
+    this.#host.states.change(session, { type: 'turns.closed' });
+  }
+
   #afterTurn(session: LiveSession): void {
-    const { record } = session;
-    if (record === null || (currentTurn(record.context) === null && !record.isClaimed)) {
-      this.#host.clearRequests(session);
-      this.#host.states.change(session, { type: 'turns.closed' });
-    }
+    this.closeIfOver(session);
     // Whoever waits is served first: between two turns nothing is told.
     this.#host.onFree(session);
     this.#core.liveness.settle();
