@@ -4,6 +4,7 @@
  * MOK1  It attests what its script declares; by default nothing.
  * MOK2  A prompt ends only by `end`, by `fail`, by its signal (unless `ignoreCancel`), or when the agent has gone (`agent.gone`).
  * MOK3  Frames are told exactly as given to `emit`; nothing is made up but `prompt.accepted`, and that only with `acceptAtOnce`.
+ * MOK4  `replay` tells what a real provider said, through the mapping of its adapter; what is attested is the script's all the same.
  */
 import type {
   Agent,
@@ -18,6 +19,7 @@ import type {
 } from '../model/agent.ts';
 import { offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
+import { type AdapterFixture, FixtureReplay } from './adapter-fixture.ts';
 import { FrameQueue } from './frame-queue.ts';
 
 /** What the mock is to do by itself. Read anew at each use, so a test may change it between two starts or prompts. */
@@ -69,6 +71,8 @@ export interface MockRunningAgent {
   readonly isGone: boolean;
   /** False when the frame was dropped, because the agent has gone. */
   emit(frame: Frame): boolean;
+  /** Tells a fixture as its adapter would, and ends the prompts whose turn it ends; `shift` is added to its generations. */
+  replay(fixture: AdapterFixture, shift?: number): void;
   /** Its frames throw and its open prompts reject `agent.gone`. */
   crash(error?: unknown): void;
   /** Its frames return and its open prompts reject `agent.gone`. */
@@ -89,6 +93,7 @@ export interface MockAgent {
   /** How many agents were closed. */
   readonly closed: number;
   emit(frame: Frame): boolean;
+  replay(fixture: AdapterFixture, shift?: number): void;
   crash(error?: unknown): void;
   exit(): void;
   /** The next prompt that no earlier call has taken; waits for it. */
@@ -129,6 +134,7 @@ class RunningMock implements MockRunningAgent, Agent {
   isClosed = false;
   readonly #script: MockAgentScript;
   readonly #onPrompt: (prompt: MockPrompt) => void;
+  readonly #replay = new FixtureReplay();
 
   constructor(context: AgentContext, script: MockAgentScript, onPrompt: (prompt: MockPrompt) => void) {
     this.context = context;
@@ -181,6 +187,14 @@ class RunningMock implements MockRunningAgent, Agent {
 
   emit(frame: Frame): boolean {
     return this.frames.push(frame);
+  }
+
+  replay(fixture: AdapterFixture, shift = 0): void {
+    for (const frame of this.#replay.frames(fixture, shift)) {
+      this.emit(frame);
+      if (frame.type !== 'turn.ended') continue;
+      for (const prompt of this.prompts) if (prompt.generation === frame.generation) prompt.end(frame.stopReason);
+    }
   }
 
   crash(error: unknown = offstageError('agent.gone', { message: 'the mock has crashed' })): void {
@@ -277,6 +291,7 @@ export function mockAgent(script: MockAgentScript = {}): MockAgent {
       return agent;
     },
     emit: (frame) => newest().emit(frame),
+    replay: (fixture, shift) => newest().replay(fixture, shift),
     crash: (error) => newest().crash(error),
     exit: () => newest().exit(),
     nextPrompt: () => prompts.next(),
