@@ -4,7 +4,15 @@ export type { EventCallback } from './engine/event-bus.ts';
 export type { EventsOptions } from './engine/event-reader.ts';
 export { type InputOf, Offstage } from './engine/offstage.ts';
 export type { OutputPiece, PrintedOptions, PrintedOutput } from './engine/output-log.ts';
-export type { JobsModel, LiveJobRow, PoolModel, ReadModel } from './engine/read-models.ts';
+export type {
+  JobsModel,
+  LiveJobRow,
+  PoolModel,
+  ReadModel,
+  SessionActivity,
+  SessionsModel,
+  TasksModel,
+} from './engine/read-models.ts';
 export type { RecoveryReport } from './engine/recovery.ts';
 export type { PruneResult } from './engine/retention.ts';
 export type { CreateSessionOptions, CreateTaskOptions } from './engine/sessions.ts';

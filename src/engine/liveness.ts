@@ -187,6 +187,7 @@ export class Liveness {
     if (isSameActivity(value, session.told)) return;
     session.told = value;
     const { sessionId, taskId } = session;
+    this.#core.models.sessionTold({ sessionId, taskId, ...value });
     this.#publish({
       type: 'session.activity_changed',
       ...this.#head(),
@@ -207,6 +208,7 @@ export class Liveness {
     task.actor.send({ type: 'activity.aggregated', value: aggregateActivity(task.values.values()) });
     if (task.actor.getSnapshot() !== before) {
       const { told, taskSeq } = this.#noteSeq(task);
+      this.#core.models.taskTold(taskId, told);
       this.#publish({ type: 'task.updated', ...this.#head(), taskId, ...told, taskSeq, isVolatile: true });
     }
     this.#forgetTask(taskId, task);

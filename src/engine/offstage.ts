@@ -40,7 +40,7 @@ import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { Queries } from './queries.ts';
-import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
+import type { JobsModel, PoolModel, ReadModel, SessionsModel, TasksModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
 import { SessionRooms } from './session-rooms.ts';
@@ -241,6 +241,16 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   /** The pool's counters, for screens. */
   get poolModel(): ReadModel<PoolModel> {
     return this.#core.models.pool;
+  }
+
+  /** What sessions show of their activity, for screens. */
+  get sessionsModel(): ReadModel<SessionsModel> {
+    return this.#core.models.sessions;
+  }
+
+  /** What tasks show of their sessions' activity, for screens. */
+  get tasksModel(): ReadModel<TasksModel> {
+    return this.#core.models.tasks;
   }
 
   /** Prunes finished jobs now, by the engine's retention or by tighter limits. */
