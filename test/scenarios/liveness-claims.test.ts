@@ -133,7 +133,11 @@ describe('release', () => {
     expect(s.tier).toBe('background');
     // It is over: once more does nothing.
     expect(s.release(claim)).toBe(false);
-    expect(s.claim()).not.toBeNull();
+    const next = s.claim();
+    expect(next).not.toBeNull();
+    expect(s.release(claim)).toBe(false);
+    expect(s.begin(claim)).toBe(0);
+    expect(s.begin(next)).toBeGreaterThan(0);
   });
 
   it('L30: the same through a prompt whose agent does not start', async () => {
@@ -290,6 +294,7 @@ describe('what happens under a claim', () => {
       advance(s, generation);
       const since = bare.events.length;
       expect(s.accept(generation)).toBe(false);
+      expect(s.record?.context.claimId).toBeNull();
       expect(bare.publications('s', since)).toEqual([]);
       expect(s.tier).toBe('background');
       const next = s.begin(s.claim());
