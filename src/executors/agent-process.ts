@@ -3,25 +3,29 @@
  *
  * AGP1  It is launched and ended like a command (OWN1, OWN2). Whatever it leaves behind is ended too, also what left its session: an
  *       agent's work does not outlive it.
- * AGP2  `output` ends when the program has ended or closed it, whoever else holds the pipe, and not before what it wrote is read.
+ * AGP2  `output` ends when the program has ended, whoever else holds the pipe, and not before what it wrote is read and `exit` is known.
+ *       A program that closes it and lives on is ended: nobody could hear it any more.
  * AGP3  What it writes to standard error is bounded here, and never stops it.
  * AGP4  Values of `env` appear in no message and in no command line (B74).
  */
 import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import type { Clock } from '../model/clock.ts';
+import type { Clock, StopTimer } from '../model/clock.ts';
 import { offstageError } from '../model/errors.ts';
 import type { ExecutionHandle } from '../model/executor.ts';
 import { checkAllowList, childEnvironment } from './environment.ts';
 import { lastLineOf } from './last-line.ts';
 import { endOwnedTree, LEFTOVER_KILL_MS, launchTree, type OwnedTree, type TreeHost } from './owned-tree.ts';
 import { untilQuiet } from './pipe-quiet.ts';
+import type { ReadTable } from './process-table.ts';
 import { sharedTableReader } from './process-tree.ts';
 import { quietly } from './quietly.ts';
 import { resolveCommand } from './resolve-command.ts';
 import { TailText } from './tail-text.ts';
 
 const ERROR_TAIL_BYTES = 4 * 1024;
+/** The pipes of a program that ends break before its end is seen; how long that is waited for. */
+const EXIT_PATIENCE_MS = 500;
 
 /** The program of an agent, and what of this process's environment it gets. */
 export interface AgentProgram {
@@ -41,6 +45,8 @@ export interface AgentProcessOptions {
   readonly execution: ExecutionHandle;
   /** Fires when the program is to end: the same as `end()`. */
   readonly signal: AbortSignal;
+  /** How processes are read; default: from this machine. Give programs that are ended together the same one. */
+  readonly readTable?: ReadTable | undefined;
   /** Gets what the program writes to standard error. May throw. */
   readonly onStderr?: ((text: string) => void) | undefined;
 }
@@ -58,6 +64,8 @@ export interface AgentProcess {
   readonly output: ReadableStream<Uint8Array>;
   /** Resolves when the program itself has ended and its output has been read; never rejects. */
   readonly exited: Promise<AgentExit>;
+  /** Null until then. */
+  readonly exit: AgentExit | null;
   /** Ends the whole tree, and resolves when it is verified gone. Joined by further calls, and by itself when the program ends. */
   end(): Promise<void>;
 }
@@ -81,28 +89,30 @@ export async function startAgentProcess(program: AgentProgram, options: AgentPro
   const command = await resolveCommand({ ...program, shell: false }, env);
   signal.throwIfAborted();
   const tree = await launchTree(command, { env, hasInput: true, execution });
-  return new RunningAgent(tree, options, { clock, readTable: sharedTableReader(clock) });
+  return new RunningAgent(tree, options, { clock, readTable: options.readTable ?? sharedTableReader(clock) });
 }
 
 class RunningAgent implements AgentProcess {
   readonly input: WritableStream<Uint8Array>;
   readonly output: ReadableStream<Uint8Array>;
   readonly exited: Promise<AgentExit>;
+  exit: AgentExit | null = null;
   readonly #tree: OwnedTree;
   readonly #host: TreeHost;
   readonly #execution: ExecutionHandle;
   readonly #stdout: OutputPipe;
   readonly #errors: ErrorPipe;
   #isOver = false;
+  #stopPatience: StopTimer | null = null;
   #ending: Promise<void> | null = null;
 
   constructor(tree: OwnedTree, options: AgentProcessOptions, host: TreeHost) {
     this.#tree = tree;
     this.#host = host;
     this.#execution = options.execution;
-    this.#stdout = new OutputPipe(tree.stdout);
+    this.#stdout = new OutputPipe(tree.stdout, () => this.#outputEnded());
     this.#errors = new ErrorPipe(tree.stderr, options.onStderr);
-    this.input = inputOf(tree.child.stdin as Writable);
+    this.input = inputOf(tree.child.stdin as Writable, () => this.#exitSoon());
     this.output = this.#stdout.stream;
     const { signal } = options;
     const onAbort = (): void => this.#endUnasked();
@@ -110,7 +120,7 @@ class RunningAgent implements AgentProcess {
     this.exited = new Promise((resolve) => {
       tree.child.once('exit', (exitCode, killedBy) => {
         signal.removeEventListener('abort', onAbort);
-        resolve(this.#exit(exitCode, killedBy));
+        resolve(this.#ended(exitCode, killedBy));
       });
     });
     if (signal.aborted) onAbort();
@@ -123,6 +133,7 @@ class RunningAgent implements AgentProcess {
       onGraceOver: () => this.#letGo(),
     }).then(async () => {
       await this.exited;
+      this.#letGo();
     });
     return this.#ending;
   }
@@ -132,8 +143,27 @@ class RunningAgent implements AgentProcess {
     this.end().catch(() => {});
   }
 
-  async #exit(exitCode: number | null, signal: NodeJS.Signals | null): Promise<AgentExit> {
+  /** What breaks because the program is ending is told after how it ended. */
+  #exitSoon(): Promise<unknown> {
+    let stop = (): void => {};
+    const patience = new Promise<void>((resolve) => {
+      stop = this.#host.clock.schedule(EXIT_PATIENCE_MS, resolve);
+    });
+    return Promise.race([this.exited, patience]).finally(stop);
+  }
+
+  /** AGP2. */
+  #outputEnded(): void {
+    if (this.#isOver) return;
+    this.#stopPatience = this.#host.clock.schedule(EXIT_PATIENCE_MS, () => {
+      this.#stdout.finish();
+      this.#endUnasked();
+    });
+  }
+
+  async #ended(exitCode: number | null, signal: NodeJS.Signals | null): Promise<AgentExit> {
     this.#isOver = true;
+    this.#stopPatience?.();
     this.#tree.child.stdin?.destroy();
     // What it leaves behind begins to end now; nobody has to ask (AGP1).
     this.#endUnasked();
@@ -143,8 +173,9 @@ class RunningAgent implements AgentProcess {
       isOpen: () => pipes.some((pipe) => pipe.isOpen),
       readBytes: () => pipes.reduce((sum, pipe) => sum + pipe.readBytes, 0),
     });
-    this.#letGo();
-    return { exitCode, signal, lastErrorLine: this.#errors.lastLine };
+    this.exit = { exitCode, signal, lastErrorLine: this.#errors.lastLine };
+    this.#stdout.finish();
+    return this.exit;
   }
 
   #letGo(): void {
@@ -154,12 +185,15 @@ class RunningAgent implements AgentProcess {
   }
 }
 
-/** Each write resolves when the pipe took it, and rejects when there is nobody left to take it. */
-function inputOf(stdin: Writable): WritableStream<Uint8Array> {
+/** Each write resolves when the pipe took it, and rejects when there is nobody left to take it, after `settled`. */
+function inputOf(stdin: Writable, settled: () => Promise<unknown>): WritableStream<Uint8Array> {
   return new WritableStream<Uint8Array>({
     write: (chunk) =>
       new Promise((resolve, reject) => {
-        stdin.write(chunk, (error) => (error ? reject(error) : resolve()));
+        stdin.write(chunk, (error) => {
+          if (error) void settled().then(() => reject(error));
+          else resolve();
+        });
       }),
     close: () => void stdin.end(),
     abort: () => void stdin.destroy(),
@@ -175,7 +209,8 @@ class OutputPipe {
   isOpen = true;
   readBytes = 0;
 
-  constructor(stdout: Readable) {
+  /** `onEnd` is told once that the pipe has no more to say; the stream is ended by `close`. */
+  constructor(stdout: Readable, onEnd: () => void) {
     this.#stdout = stdout;
     this.stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
@@ -192,10 +227,12 @@ class OutputPipe {
       this.#controller?.enqueue(chunk);
       if (this.#isPaced && (this.#controller?.desiredSize ?? 1) <= 0) stdout.pause();
     });
-    stdout.once('end', () => this.close());
     // A broken pipe has no more to say; the end of the program decides.
     stdout.on('error', () => {});
-    stdout.once('close', () => this.close());
+    stdout.once('close', () => {
+      this.isOpen = false;
+      onEnd();
+    });
   }
 
   /** Reads on, however slow the reader is: the program has ended, and a pipe does not hold much. */
@@ -204,11 +241,16 @@ class OutputPipe {
     this.#stdout.resume();
   }
 
-  close(): void {
-    if (!this.isOpen) return;
-    this.isOpen = false;
+  /** Ends the stream. What others write to the pipe is read on and dropped: a broken pipe would kill them before they can tidy up. */
+  finish(): void {
     this.#controller?.close();
     this.#controller = null;
+    this.goOn();
+  }
+
+  close(): void {
+    this.isOpen = false;
+    this.finish();
     this.#stdout.destroy();
   }
 }

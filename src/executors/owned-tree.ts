@@ -119,9 +119,7 @@ export async function endOwnedTree(
     find: (table) => findTree(table, tree, memory),
     group: {
       pgid: pid,
-      signal(name) {
-        if (child.exitCode === null && child.signalCode === null) signalGroup(tree, name);
-      },
+      signal: (name) => child.exitCode === null && child.signalCode === null && signalGroup(tree, name),
     },
     killAfterMs: Math.min(options.killAfterMs ?? execution.killAfterMs, graceMs / 2),
     deadlineMs: null,

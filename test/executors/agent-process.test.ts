@@ -1,4 +1,6 @@
 /** AGP1 to AGP4 with real processes: how an agent's program is started, spoken to, and ended with all it started. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import {
@@ -9,7 +11,7 @@ import {
 } from '../../src/executors/agent-process.ts';
 import { bootId, processStartTime } from '../../src/executors/process-tree.ts';
 import { type FakeContext, fakeContext } from './fake-context.ts';
-import { endLeftBehind, isLiving, newExecutionId, tokenHolders } from './processes.ts';
+import { endLeftBehind, isLiving, newExecutionId, temporaryFolder, tokenHolders } from './processes.ts';
 
 afterEach(endLeftBehind);
 
@@ -204,5 +206,24 @@ describe('end', () => {
     await agent.program.end();
     expect(await isLiving(pid)).toBe(false);
     expect(await tokenHolders(agent.executionId)).toEqual([]);
+  });
+
+  it('AGP1: what it leaves behind in its own group is asked before it is killed', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'bye');
+    const polite = `sh -c 'trap "echo bye > $1; exit 0" TERM; echo ready; while :; do sleep 0.05; done' sh "$1" &`;
+    const agent = await begin(script(`${polite} read -r line; exit 1`, file));
+    await agent.untilText('ready');
+    await agent.write('go\n');
+    await agent.program.exited;
+    await agent.program.end();
+    expect(await readFile(file, 'utf8')).toBe('bye\n');
+  });
+
+  it('AGP2: one that closes its output and lives on is ended', async () => {
+    const agent = await begin(script('echo bye; exec >&-; exec sleep 600'));
+    expect(await agent.text).toBe('bye\n');
+    expect((await agent.program.exited).signal).toBe('SIGTERM');
+    await agent.program.end();
   });
 });
