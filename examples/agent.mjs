@@ -3,7 +3,7 @@
  * An agent without a model: a real program that speaks the Agent Client Protocol over standard input and output and does what the
  * prompt tells it to. Use it to see how Offstage treats agents that launch background work, hang, crash, or never tell the end.
  *
- *   offstage:  agents: { default: acpAgent({ command: 'node', args: ['examples/agent.mjs'] }) }
+ *   offstage:  agents: { default: acpAgent({ command: 'node', args: ['examples/agent.mjs'], protocol: 'v2' }) }
  *   by hand:   node examples/agent.mjs --help
  *
  * It speaks the draft of version 2, and vouches for its background work as that version has it: each piece is announced, listed in
