@@ -43,7 +43,7 @@ export function readFrom(
     wake = null;
   };
   const stop = core.bus.subscribe((event) => {
-    if (event.type === 'job.output') bufferedCharacters += event.text.length;
+    if (event.type === 'job.output' || event.type === 'session.output') bufferedCharacters += event.text.length;
     if (buffer.length >= LIMITS.readerBuffer || bufferedCharacters > LIMITS.readerBufferCharacters) {
       isBehind = true;
       buffer.length = 0;

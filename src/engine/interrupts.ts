@@ -2,18 +2,23 @@
  * Interrupt: ends the foreground turn of a session, and the jobs that turn waits for; background work goes on (liveness 3).
  *
  * INT1  Without an open turn it changes nothing, and leaves nothing behind for the next one.
- * INT2  Only foreground jobs of the session are cancelled, and only those that no job of their own waits for.
+ * INT2  With a `promptId` only the turn of that prompt is ended; one that waits, or is over, is left alone.
+ * INT3  Only foreground jobs of the session are cancelled, and only those that no job of their own waits for.
  */
 import { offstageError } from '../model/errors.ts';
-import type { Changed } from '../model/session-requests.ts';
+import type { Changed, InterruptOptions } from '../model/session-requests.ts';
 import type { Canceller } from './canceller.ts';
+import { namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import type { OpenPrompt } from './open-prompt.ts';
 import type { Sessions } from './sessions.ts';
+import { checkId } from './spawn-request.ts';
 import type { Turns } from './turns.ts';
 
 const MESSAGE = 'somebody interrupted it';
+
+const INTERRUPT_NAMES = namesOf<InterruptOptions>({ promptId: true });
 
 export class Interrupts {
   readonly #core: Core;
@@ -25,14 +30,16 @@ export class Interrupts {
   }
 
   /** Resolves once the cancels of its foreground jobs are durable. @throws OffstageError `session.not_found`, `engine.closing` */
-  async interrupt(sessionId: string): Promise<Changed> {
+  async interrupt(sessionId: string, given?: InterruptOptions): Promise<Changed> {
+    const options = readOptions('options', given, INTERRUPT_NAMES);
+    const promptId = options.promptId === undefined ? null : checkId('promptId', options.promptId);
     this.#core.assertOpen();
     await this.#host.sessions.get(sessionId);
     const session = this.#core.liveness.find(sessionId);
     if (session === null) return { changed: false };
     const { turns } = this.#host;
-    const prompts = speaking(session);
-    const byProvider = turns.interruptProvider(session);
+    const prompts = speaking(session).filter(({ request }) => promptId === null || request.promptId === promptId);
+    const byProvider = promptId === null && turns.interruptProvider(session);
     if (prompts.length === 0 && !byProvider) return { changed: false };
     for (const prompt of prompts) {
       if (prompt === session.claimant && !prompt.isDispatched)

@@ -11,6 +11,7 @@ import type { RowQuery } from '../model/requests.ts';
 import type {
   Changed,
   CompleteWorkload,
+  InterruptOptions,
   PromptAnswer,
   PromptOptions,
   PromptTicket,
@@ -98,7 +99,8 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   prompt: (sessionId: string, options: PromptOptions): Promise<PromptAnswer> =>
     core.whileOpen(() => prompts.prompt(sessionId, options)),
   /** Ends the open turn and the jobs it waits for; background work goes on. Without an open turn: `{changed: false}`. @throws OffstageError `session.not_found` */
-  interrupt: (sessionId: string): Promise<Changed> => core.whileOpen(() => interrupts.interrupt(sessionId)),
+  interrupt: (sessionId: string, options?: InterruptOptions): Promise<Changed> =>
+    core.whileOpen(() => interrupts.interrupt(sessionId, options)),
   /** Answers the request that the session shows as `pending`. @throws OffstageError `request.not_found`, `agent.failed` */
   answer: (sessionId: string, requestId: string, choice: JsonValue): Promise<void> =>
     core.whileOpen(() => requests.answer(sessionId, requestId, choice)),

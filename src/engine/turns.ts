@@ -85,7 +85,10 @@ export class Turns {
     if (prompt.isAccepted || prompt.hasEnded) return;
     const superseded = this.#superseded(session, prompt.generation);
     this.#core.liveness.send(session, { type: 'turn.accept', generation: prompt.generation });
-    for (const earlier of superseded) this.#finalise(session, earlier);
+    for (const earlier of superseded) {
+      this.#finalise(session, earlier);
+      this.#tellEnd(session, earlier.generation, null, null);
+    }
     if (session.claimant === prompt) session.claimant = null;
     this.#host.states.change(session, { type: 'turn.accepted' });
     if (session.requests.length > 0) this.#host.showRequests(session);

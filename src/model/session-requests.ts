@@ -38,6 +38,12 @@ export interface Changed {
   readonly changed: boolean;
 }
 
+/** Which turn; by default whatever has the foreground. */
+export interface InterruptOptions {
+  /** Only the turn of this prompt: another one that has the foreground meanwhile is left alone. */
+  readonly promptId?: string;
+}
+
 /** Background work that a host itself vouches for, on behalf of an agent it runs. */
 export interface RegisterWorkload {
   readonly sessionId: string;
