@@ -56,9 +56,8 @@ export async function startAcp(
   const end = (message: string, cause?: unknown): void => {
     signal?.removeEventListener('abort', onAbort);
     session.gone(message, cause);
-    connection?.close(cause);
-    // Tells the agent that nobody speaks to it any more. Locked: its program is ended by others.
-    options.input.close().catch(() => {});
+    if (connection === null) options.input.close().catch(() => {});
+    else connection.close(cause);
   };
   const onAbort = (): void => end('it was told to end');
   signal?.addEventListener('abort', onAbort, { once: true });

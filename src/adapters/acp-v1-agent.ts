@@ -9,7 +9,7 @@ import type { Attestation } from '../model/agent.ts';
 import type { AcpAgent, AcpDialect, AcpSession } from './acp-session.ts';
 import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, isNotFound, startAcp } from './acp-start.ts';
 import { AcpV1Mapping, type AcpV1MappingOptions } from './acp-v1-mapping.ts';
-import { watchWire } from './acp-wire.ts';
+import { watchedWire } from './acp-wire.ts';
 import { fieldsOf, isFields, textOf } from './read-json.ts';
 
 const VERSION = 1;
@@ -43,6 +43,7 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
   const sdk = await import('@agentclientprotocol/sdk');
   const { agent, client } = sdk.methods;
   const info = options.clientInfo ?? DEFAULT_CLIENT_INFO;
+  const wire = watchedWire(options, sdk.ndJsonStream, session);
   const connection = sdk
     .client({ name: info.name })
     .onRequest(client.session.requestPermission, async ({ params, signal }) => {
@@ -52,7 +53,7 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
         ? { outcome: { outcome: 'selected', optionId } }
         : { outcome: { outcome: 'cancelled' } };
     })
-    .connect(watchWire(sdk.ndJsonStream(options.input, options.output), session));
+    .connect(wire.stream);
   const { agent: peer } = connection;
   const { cwd } = options;
 
@@ -91,7 +92,10 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
     },
     prompt: (sessionId, prompt) => peer.request(agent.session.prompt, { sessionId, prompt: prompt as never }),
     cancel: (sessionId) => peer.notify(agent.session.cancel, { sessionId }),
-    close: (reason) => connection.close(reason),
+    close(reason) {
+      connection.close(reason);
+      wire.endInput();
+    },
     closed: connection.closed.then(() => connection.signal.reason as unknown),
   };
 }

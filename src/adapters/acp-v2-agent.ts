@@ -6,7 +6,7 @@
 import type { AcpAgent, AcpDialect, AcpSession } from './acp-session.ts';
 import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, isNotFound, startAcp } from './acp-start.ts';
 import { AcpV2Mapping } from './acp-v2-mapping.ts';
-import { watchWire } from './acp-wire.ts';
+import { watchedWire } from './acp-wire.ts';
 import { fieldsOf, textOf } from './read-json.ts';
 
 const VERSION = 2;
@@ -39,6 +39,7 @@ async function open(options: AcpAgentOptions, session: AcpSession, mapping: AcpV
   const sdk = await import('@agentclientprotocol/sdk/experimental/v2');
   const { agent, client } = sdk.methods;
   const info = options.clientInfo ?? DEFAULT_CLIENT_INFO;
+  const wire = watchedWire(options, sdk.ndJsonStream, session);
   const connection = sdk
     .client({ name: info.name })
     .onRequest(client.session.requestPermission, async ({ params, signal }) => {
@@ -49,7 +50,7 @@ async function open(options: AcpAgentOptions, session: AcpSession, mapping: AcpV
         ? { outcome: { outcome: 'selected', optionId } }
         : { outcome: { outcome: 'cancelled' } };
     })
-    .connect(watchWire(sdk.ndJsonStream(options.input, options.output), session));
+    .connect(wire.stream);
   const { agent: peer } = connection;
 
   const begin = async (): Promise<void> => {
@@ -74,7 +75,10 @@ async function open(options: AcpAgentOptions, session: AcpSession, mapping: AcpV
     },
     prompt: (sessionId, prompt) => peer.request(agent.session.prompt, { sessionId, prompt: prompt as never }),
     cancel: (sessionId) => peer.notify(agent.session.cancel, { sessionId }),
-    close: (reason) => connection.close(reason),
+    close(reason) {
+      connection.close(reason);
+      wire.endInput();
+    },
     closed: connection.closed.then(() => connection.signal.reason as unknown),
   };
 }

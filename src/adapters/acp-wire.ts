@@ -1,16 +1,12 @@
 /**
- * Watches the messages of an ACP connection pass, in the order of the wire, before the protocol's own library handles them.
+ * Watches an ACP connection in the order of the wire, around the protocol's own library.
  *
  * AWR1  Order is the wire's: an update and an answer are seen as they come, however late the library's promises settle.
  * AWR2  Updates of a session end here: they are read tolerantly, and the library, which would refuse malformed ones, never sees them.
+ * AWR3  Answers to what nobody asked end here too; the library would print them.
+ * AWR4  A request is written when the stream below took its bytes, and not when it was queued.
  */
 import { fieldsOf, isFields } from './read-json.ts';
-
-/** A pair of streams of JSON-RPC messages, as the library makes and takes it. */
-export interface MessageStream<Message> {
-  readonly readable: ReadableStream<Message>;
-  readonly writable: WritableStream<Message>;
-}
 
 export interface WireWatch {
   /** The parameters of a `session/update`. */
@@ -23,13 +19,66 @@ export interface WireWatch {
   onEnd(error: unknown): void;
 }
 
+/** A pair of streams of JSON-RPC messages, as the library makes and takes it. */
+interface MessageStream<Message> {
+  readonly readable: ReadableStream<Message>;
+  readonly writable: WritableStream<Message>;
+}
+
+/** The bytes of both directions. */
+interface ByteStreams {
+  readonly input: WritableStream<Uint8Array>;
+  readonly output: ReadableStream<Uint8Array>;
+}
+
 const UPDATE = 'session/update';
 
-/** The same stream, watched. */
-export function watchWire<Message>(stream: MessageStream<Message>, watch: WireWatch): MessageStream<Message> {
-  const reader = stream.readable.getReader();
-  const writer = stream.writable.getWriter();
-  const readable = new ReadableStream<Message>(
+export interface WatchedWire<Message> {
+  readonly stream: MessageStream<Message>;
+  /** Tells the agent that nobody speaks to it any more. */
+  endInput(): void;
+}
+
+/** The library's message stream over these bytes, watched. `frame` is its `ndJsonStream`: one message for each line and each write. */
+export function watchedWire<Message>(
+  bytes: ByteStreams,
+  frame: (output: WritableStream<Uint8Array>, input: ReadableStream<Uint8Array>) => MessageStream<Message>,
+  watch: WireWatch,
+): WatchedWire<Message> {
+  const asked = new Set<unknown>();
+  const writer = bytes.input.getWriter();
+  const { readable, writable } = frame(watchedInput(writer, asked, watch), bytes.output);
+  return {
+    stream: { readable: watchedMessages(readable, asked, watch), writable },
+    endInput: () => void writer.close().catch(() => {}),
+  };
+}
+
+function watchedInput(
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  asked: Set<unknown>,
+  watch: WireWatch,
+): WritableStream<Uint8Array> {
+  const decoder = new TextDecoder();
+  return new WritableStream<Uint8Array>({
+    async write(line) {
+      const { method, id } = fieldsOf(JSON.parse(decoder.decode(line)));
+      if (typeof method !== 'string' || id === undefined) return writer.write(line);
+      asked.add(id);
+      const onWritten = watch.onRequest(method, id);
+      await writer.write(line);
+      onWritten?.();
+    },
+  });
+}
+
+function watchedMessages<Message>(
+  messages: ReadableStream<Message>,
+  asked: Set<unknown>,
+  watch: WireWatch,
+): ReadableStream<Message> {
+  const reader = messages.getReader();
+  return new ReadableStream<Message>(
     {
       async pull(controller) {
         try {
@@ -40,7 +89,7 @@ export function watchWire<Message>(stream: MessageStream<Message>, watch: WireWa
               controller.close();
               return;
             }
-            if (see(value, watch)) continue;
+            if (see(value, asked, watch)) continue;
             controller.enqueue(value);
             return;
           }
@@ -53,29 +102,18 @@ export function watchWire<Message>(stream: MessageStream<Message>, watch: WireWa
     },
     { highWaterMark: 0 },
   );
-  const writable = new WritableStream<Message>({
-    async write(message) {
-      const { method, id } = fieldsOf(message);
-      const onWritten = typeof method === 'string' && id !== undefined ? watch.onRequest(method, id) : undefined;
-      await writer.write(message);
-      onWritten?.();
-    },
-    close: () => writer.close(),
-    abort: (reason) => writer.abort(reason),
-  });
-  return { readable, writable };
 }
 
 /** True when the message ends here. */
-function see(message: unknown, watch: WireWatch): boolean {
+function see(message: unknown, asked: Set<unknown>, watch: WireWatch): boolean {
   if (!isFields(message)) return false;
   const { id, method } = message;
   if (method === UPDATE && id === undefined) {
     watch.onUpdate(message.params);
     return true;
   }
-  if (method === undefined && id !== undefined) {
-    watch.onAnswer(id, isFields(message.error) ? { error: message.error } : { result: message.result });
-  }
+  if (method !== undefined) return false;
+  if (!asked.delete(id)) return true;
+  watch.onAnswer(id, isFields(message.error) ? { error: message.error } : { result: message.result });
   return false;
 }

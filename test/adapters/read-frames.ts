@@ -22,6 +22,13 @@ export class FrameReader {
     }
   }
 
+  /** Resolves once so many frames of this type were read. */
+  async count(type: Frame['type'], number: number): Promise<void> {
+    while (this.frames.filter((frame) => frame.type === type).length < number) {
+      await new Promise<void>((resolve) => this.#waiting.push({ matches: () => true, resolve: () => resolve() }));
+    }
+  }
+
   /** The first frame of this type, read already or still to come. */
   until<Type extends Frame['type']>(type: Type): Promise<Extract<Frame, { type: Type }>> {
     const known = this.frames.find((frame) => frame.type === type);

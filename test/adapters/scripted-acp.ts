@@ -10,12 +10,14 @@ export class ScriptedAcp {
   readonly #writer = this.pair.agent.output.getWriter();
   readonly #waiting: { readonly method: string; resolve(message: Message): void }[] = [];
   readonly #unread: Message[] = [];
+  /** What it reads has ended. */
+  readonly inputEnded: Promise<void>;
   /** Answered by themselves; the rest waits for the test. */
   readonly answers: Record<string, JsonValue>;
 
   constructor(answers: Record<string, JsonValue>) {
     this.answers = answers;
-    void this.#read();
+    this.inputEnded = this.#read();
   }
 
   async #read(): Promise<void> {
