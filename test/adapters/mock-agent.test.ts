@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import type { Agent, Frame } from '../../src/model/agent.ts';
 import { agentContext, promptContext } from './agent-context.ts';
+import { fixturePair } from './fixture-files.ts';
 
 async function collect(agent: Agent): Promise<Frame[]> {
   const frames: Frame[] = [];
@@ -106,6 +107,31 @@ describe('MOK3: frames', () => {
 
   it('there is no newest agent before the first start', () => {
     expect(() => mockAgent().exit()).toThrow(TypeError);
+  });
+});
+
+describe('MOK4: replay', () => {
+  it('tells a fixture through the mapping of its adapter, whatever is attested', async () => {
+    const mock = mockAgent({ attests: { workloads: ['shell'] }, acceptAtOnce: false });
+    const agent = await mock.factory(agentContext());
+    const frames = collect(agent);
+    const { adapter, launch, end } = fixturePair('acp-v1-claude-subagent');
+    const turn = agent.prompt('go', promptContext(1));
+    mock.replay({ adapter, steps: launch.steps });
+    expect(await turn).toEqual({ stopReason: 'end_turn' });
+    mock.replay({ adapter, steps: end.steps });
+    mock.exit();
+    expect(await frames).toEqual([...launch.frames, ...end.frames]);
+    expect(agent.attests.workloads).toEqual(['shell']);
+  });
+
+  it('moves its generations, to fit those of the engine', async () => {
+    const mock = mockAgent({ acceptAtOnce: false });
+    const agent = await mock.factory(agentContext());
+    const { adapter, launch } = fixturePair('acp-v2-shell');
+    const turn = agent.prompt('go', promptContext(8));
+    mock.replay({ adapter, steps: launch.steps }, 7);
+    expect(await turn).toEqual({ stopReason: 'end_turn' });
   });
 });
 
