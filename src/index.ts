@@ -16,6 +16,7 @@ export type {
 export type { RecoveryReport } from './engine/recovery.ts';
 export type { PruneResult } from './engine/retention.ts';
 export type { CreateSessionOptions, CreateTaskOptions } from './engine/sessions.ts';
+export type { AgentInput } from './executors/agent-input.ts';
 export { type CommandExecutorOptions, commandExecutor } from './executors/command.ts';
 export type { CommandInput } from './executors/command-input.ts';
 export { type ThreadExecutorOptions, threadExecutor } from './executors/thread.ts';

@@ -8,8 +8,10 @@ import { namesOf, readable, readOptions } from './engine/check-options.ts';
 import type { RegisteredExecutor } from './engine/core.ts';
 import type { Offstage } from './engine/offstage.ts';
 import type { ProcessReaper } from './engine/recovery.ts';
-import { checkFlag, checkPort, invalidOption, settingsFrom } from './engine/settings.ts';
+import { checkFlag, checkPort, invalidOption, type Settings, settingsFrom } from './engine/settings.ts';
 import { startEngine } from './engine/start.ts';
+import { agentExecutor } from './executors/agent.ts';
+import type { AgentInput } from './executors/agent-input.ts';
 import { commandExecutor } from './executors/command.ts';
 import type { CommandInput } from './executors/command-input.ts';
 import { resolveExecutor } from './executors/inline.ts';
@@ -35,6 +37,7 @@ export interface OpenOptions<Kinds extends Executors = {}> extends EngineOptions
 /** Kinds that every engine runs. */
 export interface BuiltInKinds {
   readonly command: Executor<CommandInput, unknown>;
+  readonly agent: Executor<AgentInput, unknown>;
   readonly [kind: string]: Executor;
 }
 
@@ -76,7 +79,8 @@ export type OpenWith<Bodies, Given> = Omit<OpenOptions, 'executors'> & {
 };
 
 /** The kinds of an engine: the host's own and the built-in ones. */
-export type KindsOf<Given> = (Given extends Executors ? Given : unknown) & Pick<BuiltInKinds, 'command'>;
+export type KindsOf<Given> = (Given extends Executors ? Given : unknown) &
+  Omit<Pick<BuiltInKinds, 'command' | 'agent'>, keyof Given>;
 
 const REAP_DEADLINE_MS = 10_000;
 
@@ -94,7 +98,7 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
   const options = readOptions('options', given, NAMES, invalidOption);
   const dataDir = dataDirOf(options);
   const settings = settingsFrom(options, process.env, dataDir === null ? null : join(dataDir, 'output'));
-  const executors = executorsOf(options as OpenOptions<Executors>, settings.clock);
+  const executors = executorsOf(options as OpenOptions<Executors>, settings);
   if (checkFlag('control', options.control) === true && dataDir === null) {
     throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
   }
@@ -147,12 +151,9 @@ function dataDirOf(options: OpenOptions<Executors>): string | null {
   return resolve(dataDir);
 }
 
-function executorsOf(
-  options: OpenOptions<Executors>,
-  clock: Parameters<typeof commandExecutor>[0]['clock'],
-): ReadonlyMap<string, RegisteredExecutor> {
+function executorsOf(options: OpenOptions<Executors>, { clock, agents }: Settings): ReadonlyMap<string, RegisteredExecutor> {
   const own = readable('executors', () => entriesOf(options.executors), invalidOption);
-  const kinds: Executors = { command: commandExecutor({ clock }), ...own };
+  const kinds: Executors = { command: commandExecutor({ clock }), agent: agentExecutor({ agents, clock }), ...own };
   return new Map(Object.entries(kinds).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
 }
 

@@ -1,7 +1,7 @@
 /**
  * The program behind an agent: a process tree that is spoken to through its standard input and output (liveness 8, 13).
  *
- * AGP1  It is launched and ended like a command (OWN1, OWN2). Whatever it leaves behind is ended too, also what left its session: an
+ * AGP1  It is launched and ended like a command (OWT1, OWT2). Whatever it leaves behind is ended too, also what left its session: an
  *       agent's work does not outlive it.
  * AGP2  `output` ends when the program has ended, whoever else holds the pipe, and not before what it wrote is read and `exit` is known.
  *       A program that closes it and lives on is ended: nobody could hear it any more.

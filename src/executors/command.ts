@@ -1,12 +1,12 @@
 /**
  * The built-in kind `command`: one program, or one shell script, with everything it starts (spec 4.4, 6, 17).
  *
- * CMD1  It runs as a tree of its own that is found again (OWN1).
+ * CMD1  It runs as a tree of its own that is found again (OWT1).
  * CMD2  Done means that the command is done. What it wrote before is read to the end; a background process that still holds its
  *       pipes is not waited for.
  * CMD3  What a command that ended by itself leaves behind in its session is ended too (TERM, then KILL): nobody would find it again.
  *       What left the session on purpose (`setsid`, a daemon) is left alone then, and only then.
- * CMD4  When told to end, `run` settles only when the tree is verified gone (OWN2).
+ * CMD4  When told to end, `run` settles only when the tree is verified gone (OWT2).
  * CMD5  What was asked for decides: a kill is foreign only if nobody here had asked for an end before the command ended.
  * CMD6  Values of `env` appear in no message and in no command line (B74).
  */

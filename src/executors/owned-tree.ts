@@ -2,8 +2,8 @@
  * A program that was launched with everything it starts: launched so that it is found again, ended so that nothing of it is left.
  * What commands and agents share.
  *
- * OWN1  It runs in a session and process group of its own and carries the launch token, so that it is found again (B52, recovery).
- * OWN2  When told to end: TERM to the whole tree at once, KILL after `killAfterMs`, and the promise settles only when the tree is
+ * OWT1  It runs in a session and process group of its own and carries the launch token, so that it is found again (B52, recovery).
+ * OWT2  When told to end: TERM to the whole tree at once, KILL after `killAfterMs`, and the promise settles only when the tree is
  *       verified gone; survivors are named while it goes on looking.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -101,7 +101,7 @@ export interface EndOptions {
   readonly onGraceOver?: () => void;
 }
 
-/** OWN2. Resolves when the tree is verified gone, however long that takes. */
+/** OWT2. Resolves when the tree is verified gone, however long that takes. */
 export async function endOwnedTree(
   tree: OwnedTree,
   host: TreeHost,
