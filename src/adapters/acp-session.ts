@@ -117,7 +117,6 @@ export class AcpSession implements WireWatch {
     const error = offstageError('agent.gone', { message }, { cause });
     if (cause === undefined) this.frames.end();
     else this.frames.fail(error);
-    this.desk.cancel();
     for (const generation of [...this.#prompts.keys()]) this.#settle(generation, (prompt) => prompt.reject(error));
   }
 

@@ -31,8 +31,6 @@ interface OpenPrompt {
   isCancelled: boolean;
   /** Nothing was at work in the foreground when it was sent. */
   readonly wasIdle: boolean;
-  /** The foreground has been at work since it was sent. */
-  isBegun: boolean;
   /** How a turn ended that lay between the prompt and its answer. */
   endedEarly: string | null;
 }
@@ -85,8 +83,7 @@ export class AcpV2Mapping implements FrameMapping {
   }
 
   #sent(generation: number): Frame[] {
-    const isBegun = this.#isBusy;
-    this.#prompts.push({ generation, isAccepted: false, isCancelled: false, wasIdle: !isBegun, isBegun, endedEarly: null });
+    this.#prompts.push({ generation, isAccepted: false, isCancelled: false, wasIdle: !this.#isBusy, endedEarly: null });
     return [];
   }
 
@@ -94,8 +91,6 @@ export class AcpV2Mapping implements FrameMapping {
     const prompt = this.#prompts.find((open) => open.generation === generation);
     if (prompt === undefined || prompt.isAccepted) return [];
     prompt.isAccepted = true;
-    // What went on before it was accepted, and is over, was not its turn (AVM2).
-    if (!prompt.wasIdle) prompt.isBegun = this.#isBusy;
     const frames: Frame[] = [{ type: 'prompt.accepted', generation }];
     if (prompt.endedEarly !== null && !this.#isBusy) frames.push(...this.#end(prompt, prompt.endedEarly));
     return frames;
@@ -152,19 +147,14 @@ export class AcpV2Mapping implements FrameMapping {
     this.#isBusy = state !== 'idle';
     const isKnown = state === 'idle' || state === 'running' || state === 'requires_action';
     const frames = isKnown ? this.#snapshot(update.background) : [];
-    if (this.#isBusy) {
-      for (const prompt of this.#prompts) prompt.isBegun = true;
-      return frames;
-    }
+    if (this.#isBusy) return frames;
     return [...frames, ...this.#idle(wasBusy, textOf(update.stopReason) ?? UNSPECIFIED)];
   }
 
   #idle(wasBusy: boolean, stopReason: string): Frame[] {
-    const ended = this.#prompts.filter(
-      ({ isAccepted, isBegun, isCancelled }) => isAccepted && ((wasBusy && isBegun) || isCancelled),
-    );
+    const ended = this.#prompts.filter(({ isAccepted, isCancelled }) => isAccepted && (wasBusy || isCancelled));
     for (const prompt of this.#prompts) {
-      if (!prompt.isAccepted && prompt.wasIdle && prompt.isBegun && wasBusy) prompt.endedEarly = stopReason;
+      if (!prompt.isAccepted && prompt.wasIdle && wasBusy) prompt.endedEarly = stopReason;
     }
     if (ended.length === 0) return [{ type: 'foreground.idle', generation: 0 }];
     return ended.flatMap((prompt) => this.#end(prompt, stopReason));

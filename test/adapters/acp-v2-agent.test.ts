@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { AcpAgentOptions } from '../../src/adapters/acp-start.ts';
 import { acpV2Agent } from '../../src/adapters/acp-v2-agent.ts';
 import type { JsonValue } from '../../src/model/json.ts';
@@ -207,6 +207,7 @@ describe('permission', () => {
 
 describe('G16: a provider that misbehaves', () => {
   it('and sends garbage harms nobody', async () => {
+    const printed = vi.spyOn(console, 'error');
     const { provider, reader, ended } = await openTurn(1);
     provider.raw('this is no JSON\n[1,2]\n7\n"text"\n\n{"jsonrpc":"1.0"}\n');
     provider.send({ method: 'session/update', params: 'nothing' });
@@ -221,6 +222,8 @@ describe('G16: a provider that misbehaves', () => {
     provider.update(state('idle', { stopReason: 'end_turn' }));
     expect(await ended).toEqual({ stopReason: 'end_turn' });
     expect(reader.frames.filter(({ type }) => type === 'output')).toMatchObject([{ text: 'fine' }]);
+    expect(printed).not.toHaveBeenCalled();
+    printed.mockRestore();
   });
 
   it('and ends in mid-turn is gone: its frames end, its prompts reject', async () => {

@@ -74,6 +74,14 @@ describe('FRQ2: the first end decides', () => {
   });
 });
 
+it('a reading that is open ends when its reader leaves', async () => {
+  const frames = new FrameQueue();
+  const reader = frames[Symbol.asyncIterator]();
+  const open = reader.next();
+  await reader.return?.();
+  expect(await open).toEqual({ done: true, value: undefined });
+});
+
 it('FRQ3: a second reader is refused', () => {
   const frames = new FrameQueue();
   frames[Symbol.asyncIterator]();
