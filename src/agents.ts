@@ -5,6 +5,17 @@ export type { AcpAgent } from './adapters/acp-session.ts';
 export type { AcpAgentOptions } from './adapters/acp-start.ts';
 export { type AcpV1AgentOptions, acpV1Agent } from './adapters/acp-v1-agent.ts';
 export { acpV2Agent } from './adapters/acp-v2-agent.ts';
+export { type AdapterFixture, type AdapterName, FixtureReplay } from './adapters/adapter-fixture.ts';
+export {
+  type ClaudeAgentSdkOptions,
+  type ClaudePermission,
+  type ClaudeQuery,
+  type ClaudeQueryParts,
+  type ClaudeUserMessage,
+  claudeAgentSdkAgent,
+} from './adapters/claude-agent-sdk.ts';
+export { type ClaudeStreamState, claudeMessageFrames, claudeStreamState } from './adapters/claude-agent-sdk-mapping.ts';
+export type { MappingStep } from './adapters/frame-mapping.ts';
 export {
   type MockAgent,
   type MockAgentScript,
