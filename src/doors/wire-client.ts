@@ -5,7 +5,7 @@
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  */
 import { ERRORS, type ErrorCode, OffstageError, offstageError } from '../model/errors.ts';
-import type { WireFields } from './wire-names.ts';
+import type { WireFields } from './rename.ts';
 
 export interface Transport {
   send(request: WireFields): void;

@@ -1,9 +1,10 @@
-/** INT2, and what is told of the end of a turn: whoever waits for one turn must hear of it, and end no other. */
+/** IRP2, and what is told of the end of a turn: whoever waits for one turn must hear of it, and end no other. */
 import { describe, expect, it } from 'vitest';
 import { LIMITS } from '../../src/model/limits.ts';
+import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { sessionLab } from '../support/sessions.ts';
 
-describe('INT2: an interrupt that names its prompt', () => {
+describe('IRP2: an interrupt that names its prompt', () => {
   it('ends the turn of that prompt, and leaves the turn of another one alone', async () => {
     await using lab = await sessionLab();
     const s = await lab.create();
@@ -67,7 +68,23 @@ it('EVR2: what an agent says counts in the memory of a reader that does not read
   const types: string[] = [];
   for await (const event of reader) {
     types.push(event.type);
-    if (event.type === 'session.state_changed') break;
+    if (event.type === 'resync') break;
   }
-  expect(types.filter((type) => type === 'session.output')).toEqual([]);
+  // Its end, and that its activity has changed meanwhile, are among what was missed: it is told to look anew.
+  expect(types).toEqual(['session.state_changed', 'resync']);
+});
+
+it('EVR2: a reader that has only missed what jobs print has nothing to read anew', async () => {
+  const gate = controlledExecutor();
+  await using lab = await sessionLab({ executors: { gate } });
+  const { jobId } = await lab.offstage.spawn({ kind: 'gate' });
+  const { context } = await gate.started(jobId);
+  await lab.settled();
+  const reader = lab.offstage.events();
+  for (let printed = 0; printed <= LIMITS.readerBuffer; printed++) context.output('x');
+  const next = reader.next();
+  await lab.settled();
+  await gate.release(jobId);
+  expect((await next).value).toMatchObject({ type: 'job.status', status: 'completed' });
+  expect((await reader.next()).value).toMatchObject({ type: 'session.activity_changed', foregroundActivity: null });
 });

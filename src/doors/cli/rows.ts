@@ -3,8 +3,9 @@
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { SessionRow, TaskRow } from '../../model/records.ts';
+import type { WireFields } from '../rename.ts';
 import type { WireClient } from '../wire-client.ts';
-import { sessionFromWire, taskFromWire, type WireFields } from '../wire-names.ts';
+import { sessionFromWire, taskFromWire } from '../wire-sessions.ts';
 import { type Cli, rowsOf } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { watchList } from './list-watch.ts';
