@@ -1,9 +1,9 @@
 /**
  * Interrupt: ends the foreground turn of a session, and the jobs that turn waits for; background work goes on (liveness 3).
  *
- * INT1  Without an open turn it changes nothing, and leaves nothing behind for the next one.
- * INT2  With a `promptId` only the turn of that prompt is ended; one that waits, or is over, is left alone.
- * INT3  Only foreground jobs of the session are cancelled, and only those that no job of their own waits for.
+ * IRP1  Without an open turn it changes nothing, and leaves nothing behind for the next one.
+ * IRP2  With a `promptId` only the turn of that prompt is ended; one that waits, or is over, is left alone.
+ * IRP3  Only foreground jobs of the session are cancelled, and only those that no job of their own waits for.
  */
 import { offstageError } from '../model/errors.ts';
 import type { Changed, InterruptOptions } from '../model/session-requests.ts';

@@ -1,8 +1,8 @@
 /**
  * One prompt from its claim to the answer of its agent (liveness 3).
  *
- * OPR1  Its caller is answered once: accepted, or why not.
- * OPR2  Its turn ends once; whatever the agent answers later is inert.
+ * OPP1  Its caller is answered once: accepted, or why not.
+ * OPP2  Its turn ends once; whatever the agent answers later is inert.
  */
 import type { PromptContent, PromptOrigin } from '../model/agent.ts';
 import type { StopTimer } from '../model/clock.ts';

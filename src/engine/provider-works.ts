@@ -25,12 +25,15 @@ export interface ProviderWork {
   isUncertain: boolean;
   /** Monotonic milliseconds. */
   lastHeard: number;
+  /** Other ids of it: its tool call, and what the provider calls it since. */
+  readonly aliases: string[];
 }
 
 /** What is known of the work of one execution. */
 interface ExecutionWorks {
   readonly live: Map<string, ProviderWork>;
-  readonly byToolCall: Map<string, ProviderWork>;
+  /** Live work by its other ids. */
+  readonly aliases: Map<string, ProviderWork>;
   /** Ids of work, and of tool calls, whose end was told. */
   readonly ended: BoundedMap<string, true>;
 }
@@ -90,7 +93,15 @@ export class ProviderWorks {
 
   find(executionId: string, id: string): ProviderWork | null {
     const works = this.#executions.get(executionId);
-    return works?.live.get(id) ?? works?.byToolCall.get(id) ?? null;
+    return works?.live.get(id) ?? works?.aliases.get(id) ?? null;
+  }
+
+  /** The registration that a list means, by either of its ids. */
+  findListed(
+    executionId: string,
+    { workloadId, toolCallId }: Pick<ListedWork, 'workloadId' | 'toolCallId'>,
+  ): ProviderWork | null {
+    return this.find(executionId, workloadId) ?? (toolCallId === null ? null : this.find(executionId, toolCallId));
   }
 
   /** Known already: a sign of life. Ended already: nothing. Answers whether anything is registered that was not before. */
@@ -101,9 +112,11 @@ export class ProviderWorks {
     isUncertain = false,
   ): boolean {
     const works = this.#worksOf(executionId);
-    const known =
-      works.live.get(listed.workloadId) ?? (listed.toolCallId === null ? undefined : works.byToolCall.get(listed.toolCallId));
-    if (known !== undefined) {
+    const known = this.#known(executionId, listed);
+    if (known !== null) {
+      // A launch is often known by its tool call first, and gets its own id with the result.
+      this.#alias(works, known, listed.workloadId);
+      if (listed.toolCallId !== null) this.#alias(works, known, listed.toolCallId);
       this.#heard(known, moment);
       return false;
     }
@@ -119,9 +132,10 @@ export class ProviderWorks {
       order: this.#order++,
       isUncertain,
       lastHeard: moment.heardAt,
+      aliases: [],
     };
     works.live.set(work.workloadId, work);
-    if (work.toolCallId !== null) works.byToolCall.set(work.toolCallId, work);
+    if (work.toolCallId !== null) this.#alias(works, work, work.toolCallId);
     if (work.kind === 'subagent') this.#subagents.add(work);
     if (isUncertain) this.#uncertain.add(work);
     this.#size += 1;
@@ -147,8 +161,8 @@ export class ProviderWorks {
       (workloadId === null ? null : this.find(executionId, workloadId)) ??
       (toolCallId === null ? null : this.find(executionId, toolCallId));
     const works = this.#worksOf(executionId);
-    for (const id of [workloadId, toolCallId, found?.workloadId, found?.toolCallId]) if (id != null) works.ended.set(id, true);
-    return found !== null && this.#retire(found);
+    for (const id of [workloadId, toolCallId]) if (id !== null) works.ended.set(id, true);
+    return found !== null && this.#end(found);
   }
 
   /** PWK4. Answers whether the set of registrations has changed. */
@@ -156,8 +170,7 @@ export class ProviderWorks {
     const kept = new Set<ProviderWork>();
     const added: ListedWork[] = [];
     for (const entry of listed) {
-      const known =
-        this.find(executionId, entry.workloadId) ?? (entry.toolCallId === null ? null : this.find(executionId, entry.toolCallId));
+      const known = this.findListed(executionId, entry);
       if (known === null) added.push(entry);
       else {
         kept.add(known);
@@ -195,10 +208,7 @@ export class ProviderWorks {
     const candidates = this.list().filter((work) => kind === null || work.kind === kind);
     const [oldest, ...rest] = candidates;
     if (oldest === undefined) return false;
-    const works = this.#worksOf(oldest.executionId);
-    works.ended.set(oldest.workloadId, true);
-    if (oldest.toolCallId !== null) works.ended.set(oldest.toolCallId, true);
-    this.#retire(oldest);
+    this.#end(oldest);
     for (const work of rest) {
       work.isUncertain = true;
       this.#uncertain.add(work);
@@ -206,11 +216,28 @@ export class ProviderWorks {
     return true;
   }
 
+  #known(executionId: string, { workloadId, toolCallId }: ListedWork): ProviderWork | null {
+    return this.find(executionId, workloadId) ?? (toolCallId === null ? null : this.find(executionId, toolCallId));
+  }
+
+  #alias(works: ExecutionWorks, work: ProviderWork, id: string): void {
+    if (id === work.workloadId || works.live.has(id) || works.aliases.has(id)) return;
+    works.aliases.set(id, work);
+    work.aliases.push(id);
+  }
+
+  /** Its end was told: no id of it is heard again (PWK2). */
+  #end(work: ProviderWork): boolean {
+    const { ended } = this.#worksOf(work.executionId);
+    for (const id of [work.workloadId, ...work.aliases]) ended.set(id, true);
+    return this.#retire(work);
+  }
+
   #retire(work: ProviderWork): boolean {
     const works = this.#worksOf(work.executionId);
     if (works.live.get(work.workloadId) !== work) return false;
     works.live.delete(work.workloadId);
-    if (work.toolCallId !== null) works.byToolCall.delete(work.toolCallId);
+    for (const id of work.aliases) if (works.aliases.get(id) === work) works.aliases.delete(id);
     this.#forget(work);
     return true;
   }
@@ -231,7 +258,7 @@ export class ProviderWorks {
   #worksOf(executionId: string): ExecutionWorks {
     let works = this.#executions.get(executionId);
     if (works === undefined) {
-      works = { live: new Map(), byToolCall: new Map(), ended: new BoundedMap(LIMITS.endingsPerExecution) };
+      works = { live: new Map(), aliases: new Map(), ended: new BoundedMap(LIMITS.endingsPerExecution) };
       this.#executions.set(executionId, works);
     }
     return works;

@@ -90,7 +90,8 @@ export class Turns {
       this.#tellEnd(session, earlier.generation, null, null);
     }
     if (session.claimant === prompt) session.claimant = null;
-    this.#host.states.change(session, { type: 'turn.accepted' });
+    // What a person has to be told of, a program does not use up.
+    if (prompt.request.origin === 'human') this.#host.states.change(session, { type: 'turn.accepted' });
     if (session.requests.length > 0) this.#host.showRequests(session);
     prompt.accept();
   }
