@@ -112,7 +112,7 @@ export class ProviderWorks {
     isUncertain = false,
   ): boolean {
     const works = this.#worksOf(executionId);
-    const known = this.#known(executionId, listed);
+    const known = this.findListed(executionId, listed);
     if (known !== null) {
       // A launch is often known by its tool call first, and gets its own id with the result.
       this.#alias(works, known, listed.workloadId);
@@ -214,10 +214,6 @@ export class ProviderWorks {
       this.#uncertain.add(work);
     }
     return true;
-  }
-
-  #known(executionId: string, { workloadId, toolCallId }: ListedWork): ProviderWork | null {
-    return this.find(executionId, workloadId) ?? (toolCallId === null ? null : this.find(executionId, toolCallId));
   }
 
   #alias(works: ExecutionWorks, work: ProviderWork, id: string): void {
