@@ -206,13 +206,16 @@ export class FrameIntake {
 
   #snapshot(session: LiveSession, execution: AgentExecution, frame: FrameOf<'workload.snapshot'>): void {
     if (execution.agent?.attests.snapshot !== true || !execution.hasSnapshot || !Array.isArray(frame.workloads)) return;
+    const { provider } = this.#core.liveness.recordOf(session);
     const listed = frame.workloads.flatMap(({ workloadId, kind = null, toolCallId = null }) => {
-      const rule = workKind(execution, kind ?? 'shell');
+      // What is registered already stays what it is, whatever the list calls it.
+      const known = provider.findListed(execution.executionId, { workloadId, toolCallId });
+      const rule = known ?? workKind(execution, kind ?? 'shell');
       if (rule === null || (toolCallId !== null && !isNotDispatched(session, execution.executionId, toolCallId))) return [];
       return [{ workloadId, kind, toolCallId, admits: rule.admits }];
     });
     const { liveness } = this.#core;
-    if (liveness.recordOf(session).provider.replace(execution.executionId, listed, this.#moment())) liveness.workChanged(session);
+    if (provider.replace(execution.executionId, listed, this.#moment())) liveness.workChanged(session);
   }
 
   /** FRM4. */

@@ -86,6 +86,7 @@ export class Workloads {
   async snapshot(given: WorkloadSnapshot): Promise<Changed> {
     const options = readOptions('options', given, SNAPSHOT_NAMES);
     const { session, execution } = this.#owner(options.sessionId, options.executionId);
+    const { provider } = this.#core.liveness.recordOf(session);
     const listed = readArray('workloads', options.workloads).map((entry, index) => {
       const argument = `workloads[${index}]`;
       const { workloadId, kind, toolCallId } = readOptions(
@@ -94,16 +95,15 @@ export class Workloads {
         LISTED_NAMES,
       );
       const checkedKind = kind === undefined ? null : checkKind(kind);
-      const rule = workKind(execution, checkedKind ?? 'shell');
-      if (rule === null) throw offstageError('workload.not_attested', { kind: checkedKind ?? 'shell' });
-      return {
+      const ids = {
         workloadId: checkId(`${argument}.workloadId`, workloadId),
-        kind: checkedKind,
         toolCallId: optionalId(`${argument}.toolCallId`, toolCallId),
-        admits: rule.admits,
       };
+      // What is registered already stays what it is, whatever the list calls it.
+      const rule = provider.findListed(execution.executionId, ids) ?? workKind(execution, checkedKind ?? 'shell');
+      if (rule === null) throw offstageError('workload.not_attested', { kind: checkedKind ?? 'shell' });
+      return { ...ids, kind: checkedKind, admits: rule.admits };
     });
-    const { provider } = this.#core.liveness.recordOf(session);
     return this.#told(session, provider.replace(execution.executionId, listed, this.#moment()));
   }
 
