@@ -105,6 +105,7 @@ async function start(options: Checked, readTable: ReadTable, context: AgentConte
       input: program.input,
       output: program.output,
       cwd: resolve(options.cwd ?? '.'),
+      conversationId: context.conversationId ?? undefined,
       signal: AbortSignal.any([signal, limit.signal]),
       agentId,
     });

@@ -29,6 +29,7 @@ export class AgentExecution implements AgentIdentity {
   hasHandoff = false;
   hasSnapshot = false;
   hasProcessRow = false;
+  framesTaken = 0;
   /** What could not be ended, in words. */
   survivors: string | null = null;
   readonly controller: AbortController;

@@ -15,6 +15,7 @@ import type { ProcessRecord } from '../model/records.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import { AgentExecution } from './agent-execution.ts';
+import { checkAgent } from './check-agent.ts';
 import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import { capText, errorMessage } from './outcome.ts';
@@ -48,6 +49,11 @@ export class AgentRunner {
       signal.throwIfAborted();
       const { agent } = session;
       if (agent !== null && agent.phase === 'current') return agent;
+      if (session.starting !== null && (agent === null || agent.controller.signal.aborted)) {
+        // Somebody has given that start up, for reasons that are not this caller's.
+        await unlessAborted(session.starting.catch(noop), signal);
+        continue;
+      }
       session.starting ??= this.#start(session).finally(() => {
         session.starting = null;
       });
@@ -103,10 +109,16 @@ export class AgentRunner {
     try {
       await this.#commitLaunch(session, execution);
       if (this.#isClosed) throw offstageError('engine.closing', {});
+      const conversationId = (await core.store.get(KEYS.conversation(sessionId))) ?? null;
       const agent = checkAgent(
-        await unlessAborted(Promise.resolve(registered.start(this.#contextOf(execution))), execution.controller.signal, discard),
+        await unlessAborted(
+          Promise.resolve(registered.start(this.#contextOf(execution, conversationId))),
+          execution.controller.signal,
+          discard,
+        ),
       );
       execution.agent = agent;
+      this.#keepConversation(sessionId, agent.conversationId, conversationId);
     } catch (error) {
       this.#startFailed(session, execution);
       throw asStartError(agentId, error);
@@ -136,6 +148,8 @@ export class AgentRunner {
     liveness.bury(execution.executionId);
     execution.abort(offstageError('agent.gone', { message: 'it has not started' }));
     if (session.agent === execution) session.agent = null;
+    if (session.ticketCount > 0)
+      for (const ticket of session.tickets) if (ticket.executionId === execution.executionId) ticket.executionId = null;
     const rows = this.#goneRows(execution);
     if (!this.#host.states.change(session, { type: 'launch.failed' }, { rows }) && rows.length > 0) {
       this.#core.submit({ changes: [], rows });
@@ -147,14 +161,14 @@ export class AgentRunner {
 
   async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
     let error = offstageError('agent.gone', { message: 'it has closed its connection' });
-    let taken = 0;
     try {
       for await (const frame of agent.frames) {
         if (execution.hasRetired) break;
         this.#host.onFrame(session, execution, frame);
-        taken += 1;
+        execution.framesTaken += 1;
         // A flood of frames must not keep cancels and I/O out.
-        if (taken % LIMITS.framesPerTurn === 0) await new Promise<void>((resolve) => this.#core.settings.clock.nextTurn(resolve));
+        if (execution.framesTaken % LIMITS.framesPerTurn === 0)
+          await new Promise<void>((resolve) => this.#core.settings.clock.nextTurn(resolve));
       }
     } catch (cause) {
       error = isOffstageError(cause, 'agent.gone')
@@ -181,14 +195,21 @@ export class AgentRunner {
   }
 
   #goneRows(execution: AgentExecution): readonly StoreOperation[] {
-    if (!execution.hasProcessRow || execution.survivors !== null) return [];
+    if (!execution.hasProcessRow) return [];
     execution.hasProcessRow = false;
     return [{ type: 'del', key: KEYS.process(execution.executionId) }];
   }
 
-  #contextOf(execution: AgentExecution): AgentContext {
+  /** So that the next agent of the session, in this process or a later one, can take it up. */
+  #keepConversation(sessionId: string, now: string | null | undefined, before: string | null): void {
+    if (typeof now !== 'string' || now === before || Buffer.byteLength(now) > LIMITS.textBytes) return;
+    this.#core.submit({ changes: [], rows: [{ type: 'put', key: KEYS.conversation(sessionId), value: now }] });
+  }
+
+  #contextOf(execution: AgentExecution, conversationId: string | null): AgentContext {
     const { agentId, sessionId, taskId } = execution;
-    return { agentId, sessionId, taskId, jobId: null, signal: execution.controller.signal, execution: this.#handleOf(execution) };
+    const { signal } = execution.controller;
+    return { agentId, sessionId, taskId, jobId: null, conversationId, signal, execution: this.#handleOf(execution) };
   }
 
   #handleOf(execution: AgentExecution): ExecutionHandle {
@@ -270,18 +291,4 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, onLate: (val
 function asStartError(agentId: string, cause: unknown): OffstageError {
   if (isOffstageError(cause) && cause.code !== 'agent.failed') return cause;
   return offstageError('agent.start_failed', { agentId, message: errorMessage(cause) }, { cause });
-}
-
-/** @throws Error when it is none */
-function checkAgent(agent: Agent): Agent {
-  const attests = agent?.attests;
-  const isWhole =
-    typeof agent?.prompt === 'function' &&
-    typeof agent.close === 'function' &&
-    typeof agent.frames?.[Symbol.asyncIterator] === 'function' &&
-    typeof attests === 'object' &&
-    attests !== null &&
-    Array.isArray(attests.workloads);
-  if (!isWhole) throw new TypeError('its factory must return an agent: attests, frames, prompt and close');
-  return agent;
 }

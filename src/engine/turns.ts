@@ -11,6 +11,7 @@ import { currentTurn } from '../machines/session-activity.ts';
 import type { TurnEnd } from '../model/agent.ts';
 import type { StopTimer } from '../model/clock.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { JobError } from '../model/records.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import type { Core } from './core.ts';
@@ -75,9 +76,18 @@ export class Turns {
       turn = Promise.reject(error);
     }
     turn.then(
-      (end) => this.#returned(session, prompt, stopReasonOf(end), null),
-      (error) => this.#returned(session, prompt, null, agentError(error)),
+      (end) => this.#whenHeard(execution, () => this.#returned(session, prompt, stopReasonOf(end), null)),
+      (error) => this.#whenHeard(execution, () => this.#returned(session, prompt, null, agentError(error))),
     );
+  }
+
+  /** What the agent told before it answered is heard first: its frames wait in a line, its answer does not. */
+  #whenHeard(execution: AgentExecution, answered: () => void): void {
+    const taken = execution.framesTaken;
+    this.#core.settings.clock.nextTurn(() => {
+      if (execution.framesTaken - taken >= LIMITS.framesPerTurn && !execution.hasRetired) this.#whenHeard(execution, answered);
+      else answered();
+    });
   }
 
   /** The agent took the prompt; also said by any frame of its generation. */

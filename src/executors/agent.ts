@@ -6,6 +6,8 @@
  * AGJ3  There is nobody to ask: permission is declined, other questions are answered with nothing.
  * AGJ4  When told to end, the agent is asked to cancel first, and closed while there is grace left.
  */
+
+import { checkAgent } from '../engine/check-agent.ts';
 import { fencedController } from '../engine/fenced-signal.ts';
 import { errorMessage } from '../engine/outcome.ts';
 import { DEFAULT_AGENT } from '../engine/spawn-request.ts';
@@ -76,9 +78,10 @@ async function start(job: JobOf, context: JobContext, agents: Agents, signal: Ab
   const entry = Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
   if (entry === undefined) throw offstageError('agent.unknown', { agentId });
   const { jobId, sessionId, taskId, execution } = context;
-  const given: AgentContext = { agentId, sessionId, taskId, jobId, signal, execution };
+  // An agent of its own, with a conversation of its own (W9).
+  const given: AgentContext = { agentId, sessionId, taskId, jobId, conversationId: null, signal, execution };
   try {
-    return await (typeof entry === 'function' ? entry(given) : entry.start(given));
+    return checkAgent(await (typeof entry === 'function' ? entry(given) : entry.start(given)));
   } catch (error) {
     context.signal.throwIfAborted();
     if (isOffstageError(error)) throw error;

@@ -134,6 +134,8 @@ export type PromptContent = JsonValue;
  */
 export interface Agent {
   readonly attests: Attestation;
+  /** The provider's name of the conversation, where it can be taken up again; kept with the session, and given to its next agent. */
+  readonly conversationId?: string | null;
   readonly frames: AsyncIterable<Frame>;
   /** Resolves when the provider's turn is over. Rejecting before it was accepted means that nothing of it was taken. */
   prompt(content: PromptContent, context: PromptContext): Promise<TurnEnd>;
@@ -153,6 +155,8 @@ export interface AgentContext {
   readonly taskId: string;
   /** The job it runs for; null when it is the session's own agent. */
   readonly jobId: string | null;
+  /** What the session's last agent called the conversation; null when there is none to take up. */
+  readonly conversationId: string | null;
   /** Fires when the start is no longer wanted, and when the agent is to end. */
   readonly signal: AbortSignal;
   /** Put `executionId` into the environment of every process; note it with `launched`. */

@@ -34,6 +34,8 @@ export const KEYS = {
   events: (firstSeq: number) => `e/${encodeOrdinal(firstSeq)}`,
   session: (sessionId: string) => `n/${encodeId(sessionId)}`,
   task: (taskId: string) => `o/${encodeId(taskId)}`,
+  /** What the provider calls a session's conversation. */
+  conversation: (sessionId: string) => `c/${encodeId(sessionId)}`,
   process: (executionId: string) => `x/${encodeId(executionId)}`,
   /** The sessions of a task. */
   taskSession: (taskId: string, sessionId: string) => `m/${encodeId(taskId)}/${encodeId(sessionId)}`,
