@@ -62,13 +62,12 @@ export type SessionEvent =
 
 const launch = (from: LaunchOrigin) =>
   ({
-    'session.launch': { target: 'starting', actions: { type: 'noteLaunch' as const, params: { from } } },
+    'session.launch': { target: 'starting', actions: ['clearPending', { type: 'noteLaunch' as const, params: { from } }] },
   }) as const;
 
-const ends = {
-  'session.fail': { target: 'failed', actions: 'clearPending' },
-  'session.cancel': { target: 'cancelled', actions: 'clearPending' },
-} as const;
+const fails = { 'session.fail': { target: 'failed', actions: 'clearPending' } } as const;
+
+const ends = { ...fails, 'session.cancel': { target: 'cancelled', actions: 'clearPending' } } as const;
 
 const requests = {
   'request.asked': {
@@ -108,7 +107,8 @@ export const sessionMachine = setup({
     created: {
       tags: 'active',
       meta: { description: 'Made, and its agent never started.' },
-      on: { ...launch('created'), ...ends },
+      // Stopped, it stays as it is: there is no agent to end (liveness 11).
+      on: { ...launch('created'), ...fails },
     },
     starting: {
       tags: 'active',
@@ -154,7 +154,7 @@ export const sessionMachine = setup({
     },
     idle: {
       meta: { description: 'The agent is unloaded; its conversation is kept.' },
-      on: { ...launch('idle'), 'session.complete': { target: 'completed' }, ...ends },
+      on: { ...launch('idle'), 'session.complete': { target: 'completed' }, ...fails },
     },
     completed: {
       tags: 'terminal',
