@@ -32,6 +32,8 @@ export class OpenPrompt {
   hasEnded = false;
   /** The agent's promise has settled, or never will. */
   hasReturned = false;
+  /** The agent has answered, and what it told before is still being heard. */
+  answer: (() => void) | null = null;
   /** Monotonic milliseconds of the last frame of it. */
   lastHeard: number;
   usage: Readonly<Record<string, number>> | null = null;

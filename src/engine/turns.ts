@@ -76,9 +76,14 @@ export class Turns {
       turn = Promise.reject(error);
     }
     turn.then(
-      (end) => this.#whenHeard(execution, () => this.#returned(session, prompt, stopReasonOf(end), null)),
-      (error) => this.#whenHeard(execution, () => this.#returned(session, prompt, null, agentError(error))),
+      (end) => this.#answered(prompt, execution, () => this.#returned(session, prompt, stopReasonOf(end), null)),
+      (error) => this.#answered(prompt, execution, () => this.#returned(session, prompt, null, agentError(error))),
     );
+  }
+
+  #answered(prompt: OpenPrompt, execution: AgentExecution, answer: () => void): void {
+    prompt.answer = answer;
+    this.#whenHeard(execution, answer);
   }
 
   /** What the agent told before it answered is heard first: its frames wait in a line, its answer does not. */
@@ -185,6 +190,8 @@ export class Turns {
     }
     for (const prompt of [...session.prompts.values()]) {
       if (prompt.execution !== execution) continue;
+      // It answered before it went.
+      prompt.answer?.();
       // Whatever it still answers is answered to nobody.
       prompt.hasReturned = true;
       session.prompts.delete(prompt.generation);
