@@ -8,8 +8,9 @@
  * ACY5  The foreground is idle exactly when nobody holds a claim and every open turn has yielded.
  * ACY6  A yield that is handed off lets in one prompt beside the open one; the earlier turn is final once that prompt is accepted.
  * ACY7  A turn that was closed without its agent (`stuck`) shows nothing, and keeps prompts out until the agent answers or is gone.
+ * ACY8  A record is dropped whole, and only when nothing is left in it.
  */
-import { assign, setup } from 'xstate';
+import { and, assign, setup, stateIn } from 'xstate';
 
 /** One turn whose end is not known yet. */
 export interface OpenTurn {
@@ -102,9 +103,9 @@ export const sessionActivityMachine = setup({
       context.stuck.length === 0 && (context.turns.length === 0 || params.takesHandoff),
     holdsClaim: ({ context }, params: { claimId: number }) => context.claimId === params.claimId,
     isCurrent: ({ context }, params: Generation) => currentTurn(context)?.generation === params.generation,
-    isCurrentAndOpen: ({ context }, params: Generation) => {
+    isCurrentAndSpeaking: ({ context }, params: Generation) => {
       const turn = currentTurn(context);
-      return turn?.generation === params.generation && turn.isAccepted;
+      return turn?.generation === params.generation && isSpeaking(turn);
     },
     isOpen: ({ context }, params: Generation) => turnOf(context, params.generation) !== null,
     isYielded: ({ context }, params: Generation) => turnOf(context, params.generation)?.hasYielded === true,
@@ -112,10 +113,14 @@ export const sessionActivityMachine = setup({
       turnOf(context, params.generation) !== null || context.stuck.some(({ generation }) => generation === params.generation),
     isStray: ({ context }, params: Generation) => params.generation === 0 && !context.sawStrayOutput,
     hasNoTurn: ({ context }) => context.turns.length === 0,
-    isNew: ({ context }, params: Generation) => params.generation > (currentTurn(context)?.generation ?? 0),
+    mayBegin: ({ context }, params: { claimId: number; generation: number }) =>
+      context.claimId === params.claimId && params.generation > (currentTurn(context)?.generation ?? 0),
     concernsExecution: ({ context }, params: { executionId: string }) =>
       [...context.turns, ...context.stuck].some(({ executionId }) => executionId === params.executionId),
     dispatchesTo: ({ context }, params: { executionId: string }) => currentTurn(context)?.executionId === params.executionId,
+    hasNothing: ({ context }) => context.turns.length === 0 && context.stuck.length === 0,
+    hasNoWork: stateIn({ background: 'none' }),
+    isForegroundIdle: stateIn({ foreground: 'idle' }),
     isSomebodySpeaking: ({ context }) => context.turns.some(isSpeaking),
   },
   actions: {
@@ -202,7 +207,7 @@ export const sessionActivityMachine = setup({
               guard: { type: 'concernsExecution', params: ({ event }) => event },
               actions: { type: 'retire', params: ({ event }) => event },
             },
-            'record.drop': 'dropped',
+            'record.drop': { guard: and(['hasNothing', 'hasNoWork']), target: 'dropped' },
           },
         },
         claimed: {
@@ -211,7 +216,7 @@ export const sessionActivityMachine = setup({
           on: {
             'claim.release': { guard: { type: 'holdsClaim', ...claimOf }, target: 'resting', actions: 'letGo' },
             'turn.begin': {
-              guard: { type: 'holdsClaim', ...claimOf },
+              guard: { type: 'mayBegin', params: ({ event }) => event },
               target: 'dispatching',
               actions: { type: 'begin', params: ({ event }) => event },
             },
@@ -220,7 +225,7 @@ export const sessionActivityMachine = setup({
               notes['output.seen'],
             ],
             'turn.yield': {
-              guard: { type: 'isCurrentAndOpen', ...generationOf },
+              guard: { type: 'isCurrentAndSpeaking', ...generationOf },
               actions: { type: 'yieldTurn', ...generationOf },
             },
             'turn.end': { guard: { type: 'isKnown', ...generationOf }, actions: { type: 'endTurn', ...generationOf } },
@@ -257,11 +262,14 @@ export const sessionActivityMachine = setup({
               },
               { guard: { type: 'isKnown', ...generationOf }, actions: { type: 'endTurn', ...generationOf } },
             ],
-            'turn.close': {
-              guard: { type: 'isCurrent', ...generationOf },
-              target: 'resting',
-              actions: ['letGo', { type: 'closeTurn', ...generationOf }],
-            },
+            'turn.close': [
+              {
+                guard: { type: 'isCurrent', ...generationOf },
+                target: 'resting',
+                actions: ['letGo', { type: 'closeTurn', ...generationOf }],
+              },
+              { guard: { type: 'isOpen', ...generationOf }, actions: { type: 'closeTurn', ...generationOf } },
+            ],
             'execution.retire': [
               {
                 guard: { type: 'dispatchesTo', params: ({ event }) => event },
@@ -279,7 +287,7 @@ export const sessionActivityMachine = setup({
           meta: { description: 'The agent is at work for its person.' },
           on: {
             'turn.yield': {
-              guard: { type: 'isCurrentAndOpen', ...generationOf },
+              guard: { type: 'isCurrentAndSpeaking', ...generationOf },
               target: 'resting',
               actions: { type: 'yieldTurn', ...generationOf },
             },
@@ -314,7 +322,10 @@ export const sessionActivityMachine = setup({
       states: {
         none: {
           meta: { description: 'Nothing is registered.' },
-          on: { 'work.began': 'present', 'record.drop': 'dropped' },
+          on: {
+            'work.began': 'present',
+            'record.drop': { guard: and(['hasNothing', 'isForegroundIdle']), target: 'dropped' },
+          },
         },
         present: {
           tags: 'has-work',
