@@ -39,6 +39,10 @@ export class Liveness {
   readonly #sessions = new Map<string, LiveSession>();
   readonly #tasks = new Map<string, LiveTask>();
   readonly #touched = new Set<LiveSession>();
+  /** Their work has changed while prompts wait, perhaps for just that. */
+  readonly #freed = new Set<LiveSession>();
+  /** Set by the room that serves the prompts that wait. */
+  onFree: (session: LiveSession) => void = () => {};
   /** Executions that are over, and until when (monotonic milliseconds) they are remembered. */
   readonly #tombstones = new BoundedMap<string, number>(LIMITS.executionTombstones);
   // Shared by all sessions: numbers that only grow need nobody to remember them.
@@ -101,6 +105,7 @@ export class Liveness {
   /** The registrations of the session have changed. */
   workChanged(session: LiveSession): void {
     session.record?.noteWork();
+    if (session.ticketCount > 0) this.#freed.add(session);
     this.touch(session);
   }
 
@@ -127,8 +132,12 @@ export class Liveness {
     return isCoarse || session?.record == null ? { ...value, foregroundActivity: 'generating' } : value;
   }
 
-  /** Tells what differs, and forgets what is over. */
+  /** Serves who waited for work to end, tells what differs, and forgets what is over. */
   settle(): void {
+    for (const session of this.#freed) {
+      this.#freed.delete(session);
+      this.onFree(session);
+    }
     if (this.#touched.size === 0) return;
     if (this.#points?.isPaused('publish', () => this.settle()) === true) return;
     for (const session of this.#touched) {

@@ -46,6 +46,7 @@ export class SessionRooms {
     const states = new SessionStates(core, sessions);
     const requests = new SessionRequests(core, states);
     const onFree = (session: LiveSession): void => this.#prompts.serve(session);
+    core.liveness.onFree = onFree;
     const clearRequests = (session: LiveSession): void => requests.clear(session);
     const showRequests = (session: LiveSession): void => requests.show(session);
     const turns = new Turns(core, { states, showRequests, clearRequests, onFree });

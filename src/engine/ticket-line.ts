@@ -6,8 +6,8 @@ export interface WaitingPrompt {
   readonly request: PromptRequest;
   /** Epoch milliseconds. */
   readonly createdAt: number;
-  /** The agent that was loaded then; what the program asked of it is not for another one. */
-  readonly executionId: string | null;
+  /** The agent that was loaded then, or starting; what the program asked of it is not for another one. Null again if it never came. */
+  executionId: string | null;
   /** Its row is stored, and it may be served. */
   isStored: boolean;
 }

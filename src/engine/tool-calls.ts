@@ -5,6 +5,7 @@
  * TCL2  A parent makes it a child; attestation may make a foreground call background work. Nothing leads back.
  * TCL3  Another execution's ownership of the same id is no evidence.
  * TCL4  It is forgotten at its terminal frame, and with its execution; a turn that ends sweeps only what it opened in the foreground.
+ * TCL5  That a call only launched its work is remembered beyond its end: told again, that end is not the work's either.
  */
 import { BoundedMap } from '../model/bounded-map.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -14,12 +15,12 @@ export type ToolOwner = 'foreground' | 'background' | 'child';
 interface ToolCall {
   owner: ToolOwner;
   readonly generation: number;
-  /** It only launched its work, so its end is not the work's. */
-  isDetached: boolean;
 }
 
 export class ToolCalls {
   readonly #executions = new Map<string, BoundedMap<string, ToolCall>>();
+  /** By execution: calls that only launched their work. */
+  readonly #launches = new Map<string, BoundedMap<string, true>>();
 
   /** Null: unknown, which never changes activity. */
   ownerOf(executionId: string, toolCallId: string): ToolOwner | null {
@@ -39,19 +40,24 @@ export class ToolCalls {
       return known.owner;
     }
     const owner = evidence.hasParent ? 'child' : evidence.isWork ? 'background' : evidence.isCall ? 'foreground' : null;
-    if (owner !== null) this.#callsOf(executionId).set(toolCallId, { owner, generation: evidence.generation, isDetached: false });
+    if (owner !== null) this.#callsOf(executionId).set(toolCallId, { owner, generation: evidence.generation });
     return owner;
   }
 
   /** The call launched work that goes on without it. */
   noteDetached(executionId: string, toolCallId: string): void {
     const known = this.#executions.get(executionId)?.get(toolCallId);
-    if (known !== undefined) known.isDetached = true;
-    else this.#callsOf(executionId).set(toolCallId, { owner: 'background', generation: 0, isDetached: true });
+    if (known?.owner === 'foreground') known.owner = 'background';
+    let launches = this.#launches.get(executionId);
+    if (launches === undefined) {
+      launches = new BoundedMap(LIMITS.toolCallsPerExecution);
+      this.#launches.set(executionId, launches);
+    }
+    launches.set(toolCallId, true);
   }
 
   isDetached(executionId: string, toolCallId: string): boolean {
-    return this.#executions.get(executionId)?.get(toolCallId)?.isDetached === true;
+    return this.#launches.get(executionId)?.has(toolCallId) === true;
   }
 
   forget(executionId: string, toolCallId: string): void {
@@ -69,6 +75,7 @@ export class ToolCalls {
 
   retireExecution(executionId: string): void {
     this.#executions.delete(executionId);
+    this.#launches.delete(executionId);
   }
 
   #callsOf(executionId: string): BoundedMap<string, ToolCall> {

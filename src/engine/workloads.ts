@@ -87,7 +87,7 @@ export class Workloads {
     const options = readOptions('options', given, SNAPSHOT_NAMES);
     const { session, execution } = this.#owner(options.sessionId, options.executionId);
     const { provider } = this.#core.liveness.recordOf(session);
-    const listed = readArray('workloads', options.workloads).map((entry, index) => {
+    const listed = readArray('workloads', options.workloads).flatMap((entry, index) => {
       const argument = `workloads[${index}]`;
       const { workloadId, kind, toolCallId } = readOptions(
         argument,
@@ -102,7 +102,9 @@ export class Workloads {
       // What is registered already stays what it is, whatever the list calls it.
       const rule = provider.findListed(execution.executionId, ids) ?? workKind(execution, checkedKind ?? 'shell');
       if (rule === null) throw offstageError('workload.not_attested', { kind: checkedKind ?? 'shell' });
-      return { ...ids, kind: checkedKind, admits: rule.admits };
+      // A job of the engine, by another name (W3).
+      if (ids.toolCallId !== null && !isNotDispatched(session, execution.executionId, ids.toolCallId)) return [];
+      return [{ ...ids, kind: checkedKind, admits: rule.admits }];
     });
     return this.#told(session, provider.replace(execution.executionId, listed, this.#moment()));
   }
