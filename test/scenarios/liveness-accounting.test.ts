@@ -7,6 +7,7 @@
 import { describe, expect, it } from 'vitest';
 import { AgentExecution } from '../../src/engine/agent-execution.ts';
 import { FrameIntake } from '../../src/engine/frame-intake.ts';
+import { ToolCalls } from '../../src/engine/tool-calls.ts';
 import type { Frame } from '../../src/model/agent.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { bareLiveness } from '../support/bare-liveness.ts';
@@ -100,6 +101,11 @@ describe('counting', () => {
 
 describe('ownership of tool calls', () => {
   it('L72: a foreground call of the old execution is no evidence for the same id of the new one', async () => {
+    const tools = new ToolCalls();
+    const evidence = { hasParent: false, isWork: false, isCall: true, generation: 1 };
+    expect(tools.note('old', 'X', evidence)).toBe('foreground');
+    expect(tools.note('new', 'X', { ...evidence, isCall: false, generation: 2 })).toBeNull();
+
     await using lab = await sessionLab();
     const session = await lab.running();
     await session.call('X');
