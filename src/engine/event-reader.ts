@@ -2,8 +2,8 @@
  * `events({after})`: what was missed, then what happens, without a gap between (spec 11).
  *
  * EVR1  Record events come in order, each once; where some are gone, because the log begins later or has a gap, one `resync` says so.
- * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only. If activity was among
- *       them, one `resync` says so: what it shows may be out of date, and nothing else would ever tell.
+ * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only. If activity, or
+ *       what agents say, was among them, one `resync` says so: nothing else would ever tell. (The output of jobs has offsets.)
  * EVR3  Leaving the loop, or the engine's close, ends the subscription.
  */
 import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
@@ -37,7 +37,7 @@ export function readFrom(
   const buffer: OffstageEvent[] = [];
   let bufferedCharacters = 0;
   let isBehind = false;
-  let hasMissedState = false;
+  let hasMissed = false;
   let hasEnded = false;
   let wake: (() => void) | null = null;
   const nudge = (): void => {
@@ -48,12 +48,12 @@ export function readFrom(
     if (event.type === 'job.output' || event.type === 'session.output') bufferedCharacters += event.text.length;
     if (buffer.length >= LIMITS.readerBuffer || bufferedCharacters > LIMITS.readerBufferCharacters) {
       isBehind = true;
-      hasMissedState ||= buffer.some(isPassingState);
+      hasMissed ||= buffer.some(isPassing);
       buffer.length = 0;
       bufferedCharacters = 0;
     }
     if (!isBehind) buffer.push(event);
-    else hasMissedState ||= isPassingState(event);
+    else hasMissed ||= isPassing(event);
     nudge();
   });
   const end = (): void => {
@@ -90,8 +90,8 @@ export function readFrom(
         if (isBehind) {
           isBehind = false;
           yield* replay();
-          if (hasMissedState) {
-            hasMissedState = false;
+          if (hasMissed) {
+            hasMissed = false;
             yield resyncTo(cursor);
           }
         }
@@ -140,6 +140,5 @@ export function readFrom(
   return iterator;
 }
 
-/** Volatile, and yet the only word of how something stands. */
-const isPassingState = (event: OffstageEvent): boolean =>
-  isVolatileEvent(event) && !event.type.startsWith('job.') && event.type !== 'session.output';
+/** Said once, and kept nowhere. */
+const isPassing = (event: OffstageEvent): boolean => isVolatileEvent(event) && !event.type.startsWith('job.');
