@@ -95,12 +95,11 @@ class SessionPrompt {
     const { interrupts } = this.#cli;
     const early = new Promise<number>((giveUp) => {
       interrupts.ask(() => {
-        this.#progress.clear();
         if (!this.#isAsked) {
-          void this.#cli.note('interrupted before the prompt was sent.');
+          void this.#say('interrupted before the prompt was sent.');
           return giveUp(EXIT.cancelled);
         }
-        void this.#cli.note('interrupting; once more leaves at once.');
+        void this.#say('interrupting; once more leaves at once.');
         void this.#withdraw();
       });
     });
@@ -273,7 +272,10 @@ class SessionPrompt {
 
   async #say(text: string): Promise<void> {
     this.#progress.clear();
-    if (!this.#cli.isJson) await this.#cli.note(printable(text));
+    if (this.#cli.isJson) return;
+    // On a screen both end up in the same line.
+    if (this.#cli.out.isTerminal) await this.#endLine();
+    await this.#cli.note(printable(text));
   }
 
   #describe(): string | null {
