@@ -34,12 +34,13 @@ export class ToolCalls {
     evidence: { readonly hasParent: boolean; readonly isWork: boolean; readonly isCall: boolean; readonly generation: number },
   ): ToolOwner | null {
     const known = this.#executions.get(executionId)?.get(toolCallId);
+    const isWork = evidence.isWork || this.isDetached(executionId, toolCallId);
     if (known !== undefined) {
       if (evidence.hasParent) known.owner = 'child';
-      else if (evidence.isWork && known.owner === 'foreground') known.owner = 'background';
+      else if (isWork && known.owner === 'foreground') known.owner = 'background';
       return known.owner;
     }
-    const owner = evidence.hasParent ? 'child' : evidence.isWork ? 'background' : evidence.isCall ? 'foreground' : null;
+    const owner = evidence.hasParent ? 'child' : isWork ? 'background' : evidence.isCall ? 'foreground' : null;
     if (owner !== null) this.#callsOf(executionId).set(toolCallId, { owner, generation: evidence.generation });
     return owner;
   }
