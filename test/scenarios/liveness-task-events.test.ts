@@ -60,6 +60,13 @@ describe('what is told', () => {
     await session.idle();
     await session.reg('another', 'shell');
     expect(lab.taskUpdates(taskId)).toHaveLength(2);
+    await session.out();
+    expect(lab.taskUpdates(taskId)).toHaveLength(3);
+    // Another session of the task flips, and the aggregate does not.
+    await lab.running('another', taskId);
+    await session.idle();
+    expect(lab.publications('another')).toEqual([['generating', 0]]);
+    expect(lab.taskUpdates(taskId)).toHaveLength(3);
   });
 
   it('L97: a count that changes under the same tier is told once', async () => {
