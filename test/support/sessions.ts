@@ -29,6 +29,8 @@ export interface SessionLabOptions extends TestEngineOptions {
   readonly script?: MockAgentScript;
   /** What each agent says of itself at connect; null: nothing. Default: hand-off and snapshots. */
   readonly announces?: { readonly handoff: boolean; readonly snapshot: boolean } | null;
+  /** Further names under which the same mock is an agent. */
+  readonly names?: readonly string[];
 }
 
 export interface SessionLab extends AsyncDisposable {
@@ -39,7 +41,7 @@ export interface SessionLab extends AsyncDisposable {
   /** Resolves when the engine is quiet: nothing is on its way any more that needs no time to pass. */
   settled(): Promise<void>;
   /** A session that nobody has prompted yet. */
-  create(sessionId?: string, taskId?: string): Promise<LabSession>;
+  create(sessionId?: string, taskId?: string, agentId?: string): Promise<LabSession>;
   /** A session whose agent has taken its first prompt. */
   running(sessionId?: string, taskId?: string): Promise<LabSession>;
   /** What was told of the session's tier and count, in order; from the event at `since` on. */
@@ -207,14 +209,14 @@ export class LabSession {
 
 /** Disposing closes the engine. */
 export async function sessionLab(options: SessionLabOptions = {}): Promise<SessionLab> {
-  const { script, announces = { handoff: true, snapshot: true }, agents, ...engineOptions } = options;
+  const { script, announces = { handoff: true, snapshot: true }, names = [], agents, ...engineOptions } = options;
   const mock = mockAgent(script ?? { attests: FULL });
   const connecting: AgentFactory = async (context) => {
     const agent = await mock.factory(context);
     if (announces !== null) mock.emit({ type: 'capability', generation: 0, ...announces });
     return agent;
   };
-  const all: Agents = { default: connecting, ...agents };
+  const all: Agents = { default: connecting, ...Object.fromEntries(names.map((name) => [name, connecting])), ...agents };
   const engine = await testEngine({ ...engineOptions, agents: all });
   const { offstage, clock } = engine;
   const told = <Type extends OffstageEvent['type']>(type: Type, since: number) =>
@@ -225,8 +227,9 @@ export async function sessionLab(options: SessionLabOptions = {}): Promise<Sessi
     clock,
     mock,
     settled: () => clock.settle(),
-    async create(sessionId = 's', taskId) {
-      return new LabSession(lab, await offstage.sessions.create({ sessionId, ...(taskId === undefined ? {} : { taskId }) }));
+    async create(sessionId = 's', taskId, agentId) {
+      const given = { ...(taskId === undefined ? {} : { taskId }), ...(agentId === undefined ? {} : { agentId }) };
+      return new LabSession(lab, await offstage.sessions.create({ sessionId, ...given }));
     },
     async running(sessionId = 's', taskId) {
       const session = await lab.create(sessionId, taskId);
