@@ -1,9 +1,9 @@
 /**
  * `offstage sessions prompt`: asks the agent of a session, and shows what it says until its turn ends (spec 15, liveness 3).
  *
- * SPR1  A prompt is asked for once: when the owner goes away, its agents and all that waits go with it, and nothing is asked anew.
- * SPR2  Ctrl-C ends only what this prompt began: its turn, or its place in the line; never the turn of another.
- * SPR3  What the agent says goes to stdout, and nothing else does; with `--json` one document does, at the end.
+ * SPV1  A prompt is asked for once: when the owner goes away, its agents and all that waits go with it, and nothing is asked anew.
+ * SPV2  Ctrl-C ends only what this prompt began: its turn, or its place in the line; never the turn of another.
+ * SPV3  What the agent says goes to stdout, and nothing else does; with `--json` one document does, at the end.
  */
 import { randomBytes } from 'node:crypto';
 import { text as readText } from 'node:stream/consumers';
@@ -208,7 +208,7 @@ class SessionPrompt {
     }
   }
 
-  /** SPR2. */
+  /** SPV2. */
   async #withdraw(): Promise<void> {
     const client = this.#client as WireClient;
     try {
