@@ -178,6 +178,8 @@ class SessionPrompt {
   }
 
   async #show(text: string): Promise<void> {
+    // With --no-wait nobody has asked to see it; what comes before the verb ends would be no more than a part.
+    if (!this.#isAwaited) return;
     this.#text += this.#cli.isJson ? text : '';
     if (this.#cli.isJson) return;
     this.#progress.clear();
