@@ -78,11 +78,14 @@ describe('prompts beside background work', () => {
     await lab.settled();
     expect(session.prompts.map(({ content }) => content)).toEqual(['begin', 'follow-up']);
     expect(await lab.offstage.sessions.tickets('s')).toMatchObject([{ origin: 'synthetic', position: 1 }]);
-    // Not even the next hand-off is its own.
-    await session.idle();
+    // Not even the next hand-off is its own: it is that of a person who came later, and waits.
+    await session.ask('second follow-up', { whenBusy: 'queue' });
+    await lab.settled();
     expect(session.prompts).toHaveLength(2);
+    await session.idle();
+    expect(session.prompts.map(({ content }) => content)).toEqual(['begin', 'follow-up', 'second follow-up']);
     await session.done();
-    expect(session.prompts.map(({ content }) => content)).toEqual(['begin', 'follow-up', 'wake up']);
+    expect(session.prompts.map(({ content }) => content)).toEqual(['begin', 'follow-up', 'second follow-up', 'wake up']);
   });
 
   describe('GIVEN predecessor background tools or Monitors are still live after the follow-up completes, WHEN the successor runs prompt-end cleanup, THEN those predecessor-owned streams remain tracked until', () => {
@@ -99,6 +102,9 @@ describe('prompts beside background work', () => {
       // The nested call is still known to be a child's.
       await session.update('nested', { status: 'running', hasOutput: true });
       await expectShown(lab, session, value('background', 1));
+      // And the card that launched it is still known to be no more than that.
+      await session.update('launch of work', { status: 'completed', hasOutput: true });
+      expect(await session.works()).toEqual(['work', 'watch']);
       return session;
     };
 
