@@ -99,8 +99,8 @@ describe('prompts beside background work', () => {
       await session.done();
       expect(await session.works()).toEqual(['work', 'watch']);
       await expectShown(lab, session, value('background', 1));
-      // The nested call is still known to be a child's.
-      await session.update('nested', { status: 'running', hasOutput: true });
+      // The nested call is still known to be a child's, also when it is told anew and without its parent.
+      await session.call('nested', { hasOutput: true });
       await expectShown(lab, session, value('background', 1));
       // And the card that launched it is still known to be no more than that.
       await session.update('launch of work', { status: 'completed', hasOutput: true });
