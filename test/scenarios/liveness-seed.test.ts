@@ -100,7 +100,7 @@ describe('prompts beside background work', () => {
       expect(await session.works()).toEqual(['work', 'watch']);
       await expectShown(lab, session, value('background', 1));
       // The nested call is still known to be a child's, also when it is told anew and without its parent.
-      await session.call('nested', { hasOutput: true });
+      await session.call('nested', { generation: 0 });
       await expectShown(lab, session, value('background', 1));
       // And the card that launched it is still known to be no more than that.
       await session.update('launch of work', { status: 'completed', hasOutput: true });
