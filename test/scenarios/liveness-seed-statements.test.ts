@@ -8,6 +8,7 @@ import { type Activity, aggregatePending } from '../../src/model/activity.ts';
 import type { PendingRequest, SessionState } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
+import { pausePoints } from '../../src/testing/pause-at.ts';
 import { bareLiveness } from '../support/bare-liveness.ts';
 import { gate } from '../support/executors.ts';
 import { FULL, type LabSession, sessionLab } from '../support/sessions.ts';
@@ -76,6 +77,12 @@ describe('what', () => {
     const states = Object.keys(SESSION_STATES) as SessionState[];
     const capable = states.filter((state) => aggregatePending([shown(state, request('permission'))]) === 'permission');
     expect(capable).toEqual(['running', 'waiting_for_input']);
+    const [permission, clarification] = [shown('running', request('permission')), shown('running', request('clarification'))];
+    for (const sessions of [
+      [permission, clarification],
+      [clarification, permission],
+    ])
+      expect(aggregatePending(sessions)).toBe('permission');
     expect(aggregatePending([shown('starting', request('permission'), 'generating')])).toBe('work');
     expect(aggregatePending([shown('failed', request('clarification'), 'background')])).toBe('work');
     expect(aggregatePending([shown('cancelled', request('permission'))])).toBeNull();
@@ -140,6 +147,20 @@ describe('API surface', () => {
       ['running', 'generating', 0],
       ['waiting_for_input', 'background', 1],
     ]);
+  });
+
+  it('session.state_changed carries both as of its own instant, also before the activity itself is published', async () => {
+    const { points, pauseAt } = pausePoints();
+    await using lab = await sessionLab({ points });
+    const session = await lab.create();
+    const held = pauseAt('publish');
+    await session.ask();
+    await lab.settled();
+    expect(lab.publications('s')).toEqual([]);
+    const last = lab.engine.events.findLast(({ type }) => type === 'session.state_changed');
+    expect(last).toMatchObject({ newState: 'running', foregroundActivity: 'generating', activeSubagentCount: 0 });
+    held.release();
+    expect(lab.publications('s')).toEqual([['generating', 0]]);
   });
 
   it('A task update is emitted for a generating-to-background or count-only transition with no coarse state change', async () => {
