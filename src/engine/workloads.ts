@@ -58,9 +58,9 @@ export class Workloads {
     const toolCallId = optionalId('toolCallId', options.toolCallId);
     if (toolCallId !== null && !isNotDispatched(session, execution.executionId, toolCallId)) return { changed: false };
     const { provider } = this.#core.liveness.recordOf(session);
-    if (provider.size >= LIMITS.workloadsPerSession)
-      throw offstageError('limit.workloads', { limit: LIMITS.workloadsPerSession });
     const entry = { workloadId, toolCallId, kind, admits: rule.admits };
+    if (provider.size >= LIMITS.workloadsPerSession && provider.findListed(execution.executionId, entry) === null)
+      throw offstageError('limit.workloads', { limit: LIMITS.workloadsPerSession });
     return this.#told(session, provider.register(execution.executionId, entry, this.#moment()));
   }
 
