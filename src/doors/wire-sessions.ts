@@ -20,6 +20,7 @@ const SESSION = {
   uncertainCount: 'uncertain_count',
   quietCount: 'quiet_count',
   queuedPrompts: 'queued_prompts',
+  sessionSeq: 'session_seq',
   executionId: 'execution_id',
   // The names inside are the provider's.
   usage: 'usage',
@@ -51,6 +52,7 @@ const TASK = {
   pending: 'pending',
   sessions: 'sessions',
   runningJobs: 'running_jobs',
+  taskSeq: 'task_seq',
   createdAt: 'created_at',
   revision: 'revision',
 } as const satisfies Names<TaskView>;

@@ -105,6 +105,8 @@ export interface SessionView extends SessionRow, ActivityValue {
   readonly executionId: string | null;
   /** What the provider said it has used, summed over the turns since the session came alive in this process. */
   readonly usage: Readonly<Record<string, number>>;
+  /** Events of this session up to this number are part of what is shown here; later ones are news. */
+  readonly sessionSeq: number;
 }
 
 /** A task's row with what its sessions do. */
@@ -114,4 +116,6 @@ export interface TaskView extends TaskRow, ActivityValue {
   readonly sessions: readonly string[];
   /** Jobs whose status is running. */
   readonly runningJobs: number;
+  /** Events of this task up to this number are part of what is shown here; later ones are news. */
+  readonly taskSeq: number;
 }

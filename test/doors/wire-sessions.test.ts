@@ -32,6 +32,7 @@ const SESSION: SessionView = {
   uncertainCount: 1,
   quietCount: 0,
   queuedPrompts: 3,
+  sessionSeq: 41,
   turn: { generation: 7, origin: 'prompt', startedAt: 2, quiet: true },
   executionId: 'exec_1',
   usage: { inputTokens: 5, output_tokens: 6 },
@@ -57,6 +58,7 @@ const TASK: TaskView = {
   pending: 'clarification',
   sessions: ['s', 'u'],
   runningJobs: 2,
+  taskSeq: 42,
 };
 const WORKLOAD: WorkloadView = {
   sessionId: 's',
@@ -112,6 +114,7 @@ describe('records on the wire', () => {
       turn: { generation: 7, origin: 'prompt', started_at: 2, quiet: true },
       execution_id: 'exec_1',
       usage: { inputTokens: 5, output_tokens: 6 },
+      session_seq: 41,
     });
     expect(taskToWire(TASK)).toEqual({
       task_id: 't',
@@ -124,6 +127,7 @@ describe('records on the wire', () => {
       pending: 'clarification',
       sessions: ['s', 'u'],
       running_jobs: 2,
+      task_seq: 42,
     });
   });
 
