@@ -14,6 +14,8 @@ export interface Announcement {
 
 interface Told {
   value: ActivityValue;
+  /** Every value that was told, in order. */
+  readonly history: ActivityValue[];
   /** The last telling that was only about activity. */
   announced: ActivityValue;
   seq: number;
@@ -69,12 +71,17 @@ export class ActivityWitness {
     return fresh;
   }
 
+  /** What was told of a session so far. */
+  history(sessionId: string): readonly ActivityValue[] {
+    return this.sessions.get(sessionId)?.history ?? [];
+  }
+
   valueOf(of: 'sessions' | 'tasks', id: string): ActivityValue {
     return this[of].get(id)?.value ?? NO_ACTIVITY;
   }
 
   #of(all: Map<string, Told>, id: string): Told {
-    const told = all.get(id) ?? { value: NO_ACTIVITY, announced: NO_ACTIVITY, seq: 0, epoch: 0 };
+    const told = all.get(id) ?? { value: NO_ACTIVITY, history: [], announced: NO_ACTIVITY, seq: 0, epoch: 0 };
     all.set(id, told);
     return told;
   }
@@ -83,8 +90,10 @@ export class ActivityWitness {
     if (seq <= told.seq) this.#object(`is numbered ${seq} after ${told.seq}`, event);
     // Replayed rows have no epoch to compare; live ones of a session without a record say 0.
     if (isAnnouncement && epoch < told.epoch) this.#object(`is of epoch ${epoch} after ${told.epoch}`, event);
-    if (isAnnouncement && isSameActivity(told.announced, value)) this.#object('says what was said before', event);
+    if (isAnnouncement && isSameActivity(told.announced, value) && isSameActivity(told.value, value))
+      this.#object('says what was said before', event);
     told.value = value;
+    told.history.push(value);
     told.seq = seq;
     if (isAnnouncement) {
       told.announced = value;

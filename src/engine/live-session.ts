@@ -25,6 +25,8 @@ export class LiveSession {
   agent: AgentExecution | null = null;
   readonly retiring = new Set<AgentExecution>();
   told: ActivityValue = NO_ACTIVITY;
+  /** What the last event of any kind has said: while tellings are held back, a state's event says more than they did. */
+  shown: ActivityValue = NO_ACTIVITY;
   /** Writes of its row that are not stored yet. */
   unstored = 0;
   /** Calls that hold on to it across an await. */

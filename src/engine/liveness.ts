@@ -97,6 +97,16 @@ export class Liveness {
     return hasTaken;
   }
 
+  /** The number of the last telling of any session: all of them are part of what is shown now. */
+  get sessionSeq(): number {
+    return this.#sessionSeq;
+  }
+
+  /** The number of the last telling of the task; of one that nothing lives of, none that is to come has a lower one. */
+  taskSeqOf(taskId: string): number {
+    return this.#tasks.get(taskId)?.actor.getSnapshot().context.taskSeq ?? this.#taskSeq;
+  }
+
   /** Something of it may have changed, or may be over. */
   touch(session: LiveSession): void {
     this.#touched.add(session);
@@ -178,6 +188,7 @@ export class Liveness {
     if (event.type === 'session.state_changed') {
       const session = this.find(event.sessionId);
       const value = this.valueOf(session, session?.row ?? null);
+      if (session !== null) session.shown = value;
       return Object.assign(event, value, { activityEpoch: session?.record?.activityEpoch ?? 0, sessionSeq: ++this.#sessionSeq });
     }
     if ((event.type === 'task.updated' || event.type === 'task.created') && 'state' in event) {
@@ -193,8 +204,9 @@ export class Liveness {
 
   #tell(session: LiveSession): void {
     const value = this.valueOf(session, session.row);
-    if (isSameActivity(value, session.told)) return;
+    if (isSameActivity(value, session.told) && isSameActivity(value, session.shown)) return;
     session.told = value;
+    session.shown = value;
     const { sessionId, taskId } = session;
     this.#core.models.sessionTold({ sessionId, taskId, ...value });
     this.#publish({

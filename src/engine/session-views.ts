@@ -32,7 +32,8 @@ export class SessionViews {
     this.#turns = turns;
   }
 
-  session(row: SessionRow): SessionView {
+  session(read: SessionRow): SessionView {
+    const row = this.#newest(read);
     const { liveness, settings } = this.#core;
     const live = liveness.find(row.sessionId);
     const isQuiet = (lastHeard: number): boolean => settings.clock.monotonic() - lastHeard >= settings.quietAfterMs;
@@ -46,6 +47,7 @@ export class SessionViews {
       turn: live === null ? null : this.#turn(live, isQuiet),
       executionId: live?.agent?.phase === 'current' ? live.agent.executionId : null,
       usage: live === null ? NO_USAGE : usageOf(live),
+      sessionSeq: liveness.sessionSeq,
     };
   }
 
@@ -60,8 +62,7 @@ export class SessionViews {
   }
 
   #taskView(row: TaskRow, stored: readonly SessionRow[]): TaskView {
-    // Read a moment ago; what was stored since is known.
-    const sessions = stored.map((session) => this.#sessions.cached(session.sessionId) ?? session);
+    const sessions = stored.map((session) => this.#newest(session));
     const shown = sessions.map((session) => ({ ...session, ...this.#value(session) }));
     return {
       ...row,
@@ -69,12 +70,20 @@ export class SessionViews {
       pending: aggregatePending(shown),
       sessions: sessions.map(({ sessionId }) => sessionId),
       runningJobs: this.#runningJobs(row.taskId),
+      taskSeq: this.#core.liveness.taskSeqOf(row.taskId),
     };
   }
 
   #value(row: SessionRow): ActivityValue {
     const { liveness } = this.#core;
-    return liveness.valueOf(liveness.find(row.sessionId), row);
+    const live = liveness.find(row.sessionId);
+    // As it is told: a row that is decided and not stored yet has ended its activity already, or begun it.
+    return liveness.valueOf(live, live?.row ?? row);
+  }
+
+  /** Read a moment ago; what was stored since is known. */
+  #newest(row: SessionRow): SessionRow {
+    return this.#sessions.cached(row.sessionId) ?? row;
   }
 
   #runningJobs(taskId: string): number {

@@ -1,6 +1,10 @@
 /** What random interleavings of sessions have found (`property-tests/session-activity`), as fixed examples. */
 import { describe, expect, it } from 'vitest';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { controlledStore } from '../../src/testing/controlled-store.ts';
+import { pausePoints } from '../../src/testing/pause-at.ts';
+import { bareLiveness } from '../support/bare-liveness.ts';
 import { sessionLab } from '../support/sessions.ts';
 
 describe('a start that is given up', () => {
@@ -86,4 +90,45 @@ it('a person who waits for work that is only shown is let in when it ends', asyn
   expect(s.prompts).toHaveLength(1);
   await s.bgc({ workloadId: 'w' });
   expect(s.prompts.map(({ content }) => content)).toEqual(['begin', 'second']);
+});
+
+describe('what is shown and what is told', () => {
+  it('agree also while the end of a turn is not stored yet', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await sessionLab({ store });
+    const s = await lab.running();
+    store.hold();
+    s.agent.crash();
+    await lab.settled();
+    const view = await s.view();
+    const task = await lab.offstage.tasks.get(s.taskId);
+    expect(lab.publications('s').at(-1)).toEqual([null, 0]);
+    expect([view.state, view.foregroundActivity, task.foregroundActivity]).toEqual(['running', null, null]);
+    store.release();
+  });
+
+  it('agree after tellings were held back, also where the event of a state has told something in between', () => {
+    const { points, pauseAt } = pausePoints();
+    const { core, events, session, publications } = bareLiveness(points);
+    const s = session('s');
+    s.reg('work');
+    const held = pauseAt('publish');
+    const claim = s.claim();
+    const told = {
+      type: 'session.state_changed',
+      sessionId: 's',
+      taskId: 'task',
+      oldState: 'created',
+      newState: 'starting',
+    } as const;
+    core.bus.publish(core.liveness.decorate({ ...told, seq: 1, epoch: core.epoch, at: 0 }));
+    expect(events.at(-1)).toMatchObject({ foregroundActivity: 'generating' });
+    s.release(claim);
+    held.release();
+    // Background, as it was told before, and not what that event has told since.
+    expect(publications()).toEqual([
+      ['background', 1],
+      ['background', 1],
+    ]);
+  });
 });
