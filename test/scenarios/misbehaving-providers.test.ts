@@ -1,6 +1,5 @@
 /** Providers that misbehave, and what a person sees and can do: work that never ends, words said twice, ids used again, words after the end, turns that hang. */
 import { describe, expect, it } from 'vitest';
-import { LIMITS } from '../../src/model/limits.ts';
 import { FULL, type LabSession, type SessionLab, sessionLab } from '../support/sessions.ts';
 
 const QUIET_MS = 300_000;
@@ -195,16 +194,15 @@ describe('one that speaks after its teardown', () => {
     expect(await session.tier()).toBe('generating');
   });
 
-  it('is remembered as gone for ten minutes, and not for ever', async () => {
+  it('owns nothing any more, whatever a host says for it', async () => {
     await using lab = await sessionLab();
     const session = await lab.running();
     const { executionId } = session;
     session.agent.exit();
     await lab.settled();
-    const register = () => session.hostReg('late', 'shell', executionId).catch(({ code }) => code);
-    expect(await register()).toBe('execution.not_found');
-    await lab.clock.advance(LIMITS.executionTombstoneMs + 1);
-    expect(await register()).toBe('execution.not_found');
+    await session.ask('again');
+    const late = session.hostReg('late', 'shell', executionId);
+    await expect(late).rejects.toMatchObject({ code: 'execution.not_found' });
     expect(await session.works()).toEqual([]);
   });
 });
