@@ -59,6 +59,10 @@ describe('the activity chart, cell by cell', () => {
     }
   });
 
+  it('knows every event of the chart', () => {
+    expect([...new Set(Object.values(EVENTS).map(({ type }) => type))].sort()).toEqual([...sessionActivityMachine.events].sort());
+  });
+
   it('a dropped record takes nothing any more', () => {
     const actor = reached('dropped');
     for (const event of Object.values(EVENTS)) expect([event.type, takes(actor, event)]).toEqual([event.type, false]);

@@ -48,6 +48,7 @@ const EVENTS = {
   accepted: { type: 'turn.accepted' },
   closed: { type: 'turns.closed' },
   gone: { type: 'agent.gone' },
+  died: { type: 'process.died' },
   asked: { type: 'request.asked', request: SECOND },
   settled: { type: 'request.settled' },
   complete: { type: 'session.complete' },
@@ -60,24 +61,24 @@ type Asked = keyof typeof EVENTS;
  * Where each event leads; `-` is a refusal. By liveness 11 a stop leaves created, idle and terminal rows as they are, so nothing cancels them.
  */
 const TABLE = `
-                        | launch   | launched | launch failed | opened  | accepted | closed  | gone    | asked   | settled | complete  | fail   | cancel
-created                 | starting | -        | -             | -       | -        | -       | -       | -       | -       | -         | failed | -
-starting from created   | -        | waiting  | created       | running | -        | -       | -       | -       | -       | -         | failed | cancelled
-starting from waiting   | -        | waiting  | waiting       | running | -        | -       | -       | -       | -       | -         | failed | cancelled
-starting from idle      | -        | waiting  | idle          | running | -        | -       | -       | -       | -       | -         | failed | cancelled
-starting from completed | -        | waiting  | completed     | running | -        | -       | -       | -       | -       | -         | failed | cancelled
-starting, interrupted   | -        | waiting  | waiting       | running | -        | -       | -       | -       | -       | -         | failed | cancelled
-running                 | -        | -        | -             | -       | -        | waiting | waiting | running | -       | completed | failed | cancelled
-running, interrupted    | -        | -        | -             | -       | running  | waiting | waiting | running | -       | completed | failed | cancelled
-running, asking         | -        | -        | -             | -       | -        | waiting | waiting | running | running | completed | failed | cancelled
-waiting                 | starting | -        | -             | running | -        | -       | idle    | waiting | -       | completed | failed | cancelled
-waiting, interrupted    | starting | -        | -             | running | -        | -       | idle    | waiting | -       | completed | failed | cancelled
-waiting, asking         | starting | -        | -             | running | -        | -       | idle    | waiting | waiting | completed | failed | cancelled
-idle                    | starting | -        | -             | -       | -        | -       | -       | -       | -       | completed | failed | -
-idle, interrupted       | starting | -        | -             | -       | -        | -       | -       | -       | -       | completed | failed | -
-completed               | starting | -        | -             | -       | -        | -       | -       | -       | -       | -         | -      | -
-failed                  | -        | -        | -             | -       | -        | -       | -       | -       | -       | -         | -      | -
-cancelled               | -        | -        | -             | -       | -        | -       | -       | -       | -       | -         | -      | -
+                        | launch   | launched | launch failed | opened  | accepted | closed  | gone    | died    | asked   | settled | complete  | fail   | cancel
+created                 | starting | -        | -             | -       | -        | -       | -       | -       | -       | -       | -         | failed | -
+starting from created   | -        | waiting  | created       | running | -        | -       | -       | waiting | -       | -       | -         | failed | cancelled
+starting from waiting   | -        | waiting  | waiting       | running | -        | -       | -       | waiting | -       | -       | -         | failed | cancelled
+starting from idle      | -        | waiting  | idle          | running | -        | -       | -       | waiting | -       | -       | -         | failed | cancelled
+starting from completed | -        | waiting  | completed     | running | -        | -       | -       | waiting | -       | -       | -         | failed | cancelled
+starting, interrupted   | -        | waiting  | waiting       | running | -        | -       | -       | waiting | -       | -       | -         | failed | cancelled
+running                 | -        | -        | -             | -       | -        | waiting | waiting | waiting | running | -       | completed | failed | cancelled
+running, interrupted    | -        | -        | -             | -       | running  | waiting | waiting | waiting | running | -       | completed | failed | cancelled
+running, asking         | -        | -        | -             | -       | -        | waiting | waiting | waiting | running | running | completed | failed | cancelled
+waiting                 | starting | -        | -             | running | -        | -       | idle    | -       | waiting | -       | completed | failed | cancelled
+waiting, interrupted    | starting | -        | -             | running | -        | -       | idle    | -       | waiting | -       | completed | failed | cancelled
+waiting, asking         | starting | -        | -             | running | -        | -       | idle    | waiting | waiting | waiting | completed | failed | cancelled
+idle                    | starting | -        | -             | -       | -        | -       | -       | -       | -       | -       | completed | failed | -
+idle, interrupted       | starting | -        | -             | -       | -        | -       | -       | -       | -       | -       | completed | failed | -
+completed               | starting | -        | -             | -       | -        | -       | -       | -       | -       | -       | -         | -      | -
+failed                  | -        | -        | -             | -       | -        | -       | -       | -       | -       | -       | -         | -      | -
+cancelled               | -        | -        | -             | -       | -        | -       | -       | -       | -       | -       | -         | -      | -
 `;
 
 const lines = TABLE.split('\n')
@@ -107,6 +108,8 @@ function fieldsAfter(scene: SceneName, asked: Asked): Partial<SessionContext> {
       return { launchedFrom: null };
     case 'accepted':
       return { interrupted: false };
+    case 'died':
+      return { pending: null, launchedFrom: null, ...(state === 'waiting_for_input' ? {} : { interrupted: true }) };
     case 'gone':
       return { pending: null, ...(state === 'running' ? { interrupted: true } : {}) };
     case 'asked':
@@ -138,6 +141,10 @@ describe('the session chart, cell by cell', () => {
       });
     }
   }
+
+  it('knows every event of the chart', () => {
+    expect([...new Set(Object.values(EVENTS).map(({ type }) => type))].sort()).toEqual([...sessionMachine.events].sort());
+  });
 
   it('begins as created, and goes the way of a first prompt, an interruption and its resumption', () => {
     const actor = createActor(sessionMachine, { input: { interrupted: false, pending: null, launchedFrom: null } }).start();

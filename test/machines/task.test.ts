@@ -94,6 +94,10 @@ describe('the task chart, cell by cell', () => {
     }
   }
 
+  it('knows every event of the chart', () => {
+    expect([...new Set(Object.values(EVENTS).map(({ type }) => type))].sort()).toEqual([...taskMachine.events].sort());
+  });
+
   it('begins open, with nothing told', () => {
     const { value, context } = createActor(taskMachine).start().getSnapshot();
     expect([value, context]).toEqual([
