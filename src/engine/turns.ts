@@ -37,8 +37,15 @@ interface ProviderTurn {
   readonly execution: AgentExecution;
   readonly startedAt: number;
   lastHeard: number;
-  stop: StopTimer | null;
+  stopWatch: StopTimer | null;
+  /** Not null: it was asked to end. */
+  stopGrace: StopTimer | null;
 }
+
+const rest = (turn: ProviderTurn): void => {
+  turn.stopWatch?.();
+  turn.stopGrace?.();
+};
 
 export class Turns {
   readonly #core: Core;
@@ -127,7 +134,8 @@ export class Turns {
     const generation = liveness.nextGeneration();
     if (!liveness.send(session, { type: 'turn.open', generation, executionId: execution.executionId })) return;
     const heardAt = settings.clock.monotonic();
-    const turn: ProviderTurn = { generation, execution, startedAt: settings.clock.now(), lastHeard: heardAt, stop: null };
+    const startedAt = settings.clock.now();
+    const turn: ProviderTurn = { generation, execution, startedAt, lastHeard: heardAt, stopWatch: null, stopGrace: null };
     this.#byProvider.set(session, turn);
     this.#host.states.change(session, { type: 'turn.opened' });
     this.#watchSilence(session, turn, settings.outOfTurnIdleMs);
@@ -149,7 +157,7 @@ export class Turns {
     const turn = this.#byProvider.get(session);
     if (turn === undefined) return;
     this.#byProvider.delete(session);
-    turn.stop?.();
+    rest(turn);
     session.record?.tools.sweep(turn.execution.executionId, turn.generation);
     this.#core.liveness.send(session, { type: 'turn.end', generation: turn.generation });
     this.#tellEnd(session, turn.generation, stopReason, null);
@@ -172,9 +180,11 @@ export class Turns {
   interruptProvider(session: LiveSession): boolean {
     const turn = this.#byProvider.get(session);
     if (turn === undefined) return false;
+    // Asked again it gets no more time.
+    if (turn.stopGrace !== null) return true;
     this.#askToEnd(turn.execution, turn.generation);
-    turn.stop?.();
-    turn.stop = this.#core.timers.after(this.#core.settings.interruptGraceMs, () => this.endByProvider(session, 'interrupted'));
+    const { timers, settings } = this.#core;
+    turn.stopGrace = timers.after(settings.interruptGraceMs, () => this.endByProvider(session, 'interrupted'));
     return true;
   }
 
@@ -185,7 +195,7 @@ export class Turns {
     if (turn?.execution === execution) {
       isCutOff = true;
       this.#byProvider.delete(session);
-      turn.stop?.();
+      rest(turn);
       this.#tellEnd(session, turn.generation, null, errorOf(error));
     }
     for (const prompt of [...session.prompts.values()]) {
@@ -298,7 +308,7 @@ export class Turns {
   /** Looks again when the last output is that long ago: output is frequent, timers are not free. */
   #watchSilence(session: LiveSession, turn: ProviderTurn, delayMs: number): void {
     const { settings, timers } = this.#core;
-    turn.stop = timers.after(delayMs, () => {
+    turn.stopWatch = timers.after(delayMs, () => {
       const restMs = turn.lastHeard + settings.outOfTurnIdleMs - settings.clock.monotonic();
       if (restMs > 0) this.#watchSilence(session, turn, restMs);
       else if (this.#byProvider.get(session) === turn) this.endByProvider(session, null);
