@@ -139,6 +139,8 @@ describe('an agent that speaks without having been asked', () => {
     await session.call('tool', { generation: 0 });
     const byItself = (await turnOf(session))?.generation as number;
     await session.idle(0);
+    await session.update('tool', { status: 'running', generation: 0 });
+    expect(await turnOf(session)).toBeNull();
     await session.ask('now I ask');
     await lab.settled();
     expect(session.generation).toBeGreaterThan(byItself);
