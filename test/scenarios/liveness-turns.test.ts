@@ -138,8 +138,9 @@ describe('an agent that speaks without having been asked', () => {
     const session = await waiting(lab);
     await session.call('tool', { generation: 0 });
     const byItself = (await turnOf(session))?.generation as number;
+    await session.call('second tool', { generation: 0 });
     await session.idle(0);
-    await session.update('tool', { status: 'running', generation: 0 });
+    await session.update('second tool', { status: 'running', generation: 0 });
     expect(await turnOf(session)).toBeNull();
     await session.ask('now I ask');
     await lab.settled();
