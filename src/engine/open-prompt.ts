@@ -38,6 +38,8 @@ export class OpenPrompt {
   lastHeard: number;
   usage: Readonly<Record<string, number>> | null = null;
   stopTimers: StopTimer[] = [];
+  /** Called when the agent has taken it, before anything else is told of its turn. */
+  onAccepted: (() => void) | null = null;
   readonly #controller: AbortController;
   readonly #resolve: (generation: number) => void;
   readonly #reject: (error: unknown) => void;
@@ -71,6 +73,7 @@ export class OpenPrompt {
 
   accept(): void {
     this.isAccepted = true;
+    this.onAccepted?.();
     this.#resolve(this.generation);
   }
 

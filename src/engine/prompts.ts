@@ -297,19 +297,17 @@ export class Prompts {
   }
 
   #serveTicket(session: LiveSession, ticket: WaitingPrompt, prompt: OpenPrompt): void {
+    prompt.onAccepted = () => this.#tell(session, ticket, 'accepted', prompt.generation, null);
     this.#host.states
       .load(session)
       .then(() => {
         this.#assertPromptable(session);
         return this.#run(session, prompt, ticket);
       })
-      .then(
-        () => this.#tell(session, ticket, 'accepted', prompt.generation, null),
-        (error) => {
-          if (!prompt.hasEnded) this.#release(session, prompt, ticket);
-          this.#tell(session, ticket, 'failed', 0, error);
-        },
-      );
+      .catch((error) => {
+        if (!prompt.hasEnded) this.#release(session, prompt, ticket);
+        this.#tell(session, ticket, 'failed', 0, error);
+      });
   }
 
   #withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {

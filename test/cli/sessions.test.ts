@@ -338,6 +338,7 @@ describe('what a second terminal sees', () => {
       turn: { generation: expect.any(Number), origin: 'prompt', startedAt: expect.any(Number), quiet: false },
       executionId: expect.any(String),
       usage: { input_tokens: 7 },
+      sessionSeq: expect.any(Number),
     });
     await tell('yield');
     await asking.ended;
