@@ -367,6 +367,7 @@ describe('what a second terminal sees', () => {
       pending: 'work',
       sessions: ['s'],
       runningJobs: 0,
+      taskSeq: expect.any(Number),
     });
     expect((await offstage(['tasks', 'get', 't', ...at])).stdout).toMatch(
       /^task +t\ntitle +Release 1\.4\nactivity +background \(1\)\nstate +open\ncreated +.+\njobs +0 running\nsessions +s\n$/,
