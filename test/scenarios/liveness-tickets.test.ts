@@ -62,20 +62,21 @@ describe('tickets', () => {
     await expect(lab.offstage.sessions.tickets('nobody')).rejects.toMatchObject({ code: 'session.not_found' });
   });
 
-  it('come first: who asks when somebody waits already is busy, although the foreground may be free', async () => {
-    await using lab = await sessionLab({ script: { attests: FULL, acceptAtOnce: false } });
-    const session = await lab.create();
-    const begun = session.ask('begin');
+  it('come first: who asks when somebody waits already is busy, although the foreground is free', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await sessionLab({ store });
+    const session = await lab.running();
+    store.hold();
+    const queued = queue(session, 'waits');
+    await session.done();
+    // It cannot be served yet, and nobody else is.
+    expect(await session.view()).toMatchObject({ foregroundActivity: null, queuedPrompts: 1 });
+    const late = session.ask('late').catch(({ code }) => code);
     await lab.settled();
-    session.prompt.accept();
-    await begun;
-    await queue(session, 'waits');
-    session.prompt.end();
-    // In the same tick: the foreground is free for whoever waits.
-    const late = session.attempt();
-    await lab.settled();
-    session.prompt.accept();
+    store.release();
     expect(await late).toBe('prompt.busy');
+    expect(await queued).toMatchObject({ position: 1 });
+    await lab.settled();
     expect(contents(session)).toEqual(['begin', 'waits']);
   });
 
