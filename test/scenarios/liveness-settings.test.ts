@@ -206,6 +206,22 @@ describe('what an agent asks', () => {
     expect(await shown(session)).toBeNull();
   });
 
+  it('is shown also where it comes with the start of the agent, before the session runs', async () => {
+    const mock = mockAgent();
+    const start: AgentProfile['start'] = async (context) => {
+      const agent = await mock.factory(context);
+      mock.emit({ type: 'permission.request', generation: 0, requestId: 'may I start', kind: 'permission', options: [] });
+      return agent;
+    };
+    await using lab = await sessionLab({ agents: { default: start } });
+    const session = await lab.create();
+    await session.ask();
+    await lab.settled();
+    expect(await shown(session)).toBe('may I start');
+    await lab.offstage.sessions.answer('s', 'may I start', 'yes');
+    expect(mock.agents[0]?.answers).toEqual([{ requestId: 'may I start', choice: 'yes' }]);
+  });
+
   it('an agent that fails at the answer is named, and is not asked again', async () => {
     await using lab = await sessionLab();
     const session = await lab.running();
