@@ -69,6 +69,17 @@ describe('one claim wins', () => {
     expect(lab.mock.agents).toHaveLength(2);
   });
 
+  it('L25: who asks while the agent is being started waits, and is busy, or next when the start has failed', async () => {
+    let failures = 1;
+    const script = { attests: FULL, failStart: () => (failures-- > 0 ? new Error('the first start fails') : undefined) };
+    await using lab = await sessionLab({ script });
+    const session = await lab.create();
+    const outcomes = await Promise.all([session.attempt(), session.attempt(), session.attempt()]);
+    expect(outcomes).toEqual(['agent.start_failed', 'accepted', 'prompt.busy']);
+    expect(lab.mock.starts).toHaveLength(2);
+    expect(session.prompts).toHaveLength(1);
+  });
+
   it('L27: work that registers under a claim changes nothing of it; idle afterwards is background', () => {
     const bare = bareLiveness();
     const s = bare.session('s');
