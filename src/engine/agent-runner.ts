@@ -68,7 +68,6 @@ export class AgentRunner {
     session.retiring.add(execution);
     if (session.agent === execution) session.agent = null;
     const { liveness } = this.#core;
-    liveness.bury(execution.executionId);
     this.#host.onRetire(session, execution, error);
     session.record?.retireExecution(execution.executionId);
     // A predecessor that goes while another agent is current is no change of the session.
@@ -145,7 +144,6 @@ export class AgentRunner {
   #startFailed(session: LiveSession, execution: AgentExecution): void {
     const { liveness } = this.#core;
     execution.phase = 'retiring';
-    liveness.bury(execution.executionId);
     execution.abort(offstageError('agent.gone', { message: 'it has not started' }));
     if (session.agent === execution) session.agent = null;
     if (session.ticketCount > 0)

@@ -4,15 +4,13 @@
  * LVN1  What is told is computed from the record at the instant of telling, and only when it differs from what was told last.
  * LVN2  Per session and per task in order: a telling that was held back tells the newest value, once, or nothing.
  * LVN3  The aggregate of a task is one pure function over what was told of its sessions.
- * LVN4  A record goes when nothing is left in it; late frames of retired executions make no new one.
+ * LVN4  A record goes when nothing is left in it. An execution that has retired is heard no more, so its late frames make no new one.
  * LVN5  Jobs become workloads in the reveal of their commit, before its events; what that changes is told after them.
  */
 import { startTaskActor, type TaskActor } from '../actors/task-actor.ts';
 import type { ActivityEvent } from '../machines/session-activity.ts';
 import { type ActivityValue, aggregateActivity, isSameActivity, NO_ACTIVITY } from '../model/activity.ts';
-import { BoundedMap } from '../model/bounded-map.ts';
 import type { OffstageEvent } from '../model/events.ts';
-import { LIMITS } from '../model/limits.ts';
 import type { TaskState } from '../model/records.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import { ActivityRecord } from './activity-record.ts';
@@ -43,8 +41,6 @@ export class Liveness {
   readonly #freed = new Set<LiveSession>();
   /** Set by the room that serves the prompts that wait. */
   onFree: (session: LiveSession) => void = () => {};
-  /** Executions that are over, and until when (monotonic milliseconds) they are remembered. */
-  readonly #tombstones = new BoundedMap<string, number>(LIMITS.executionTombstones);
   // Shared by all sessions: numbers that only grow need nobody to remember them.
   #claimId = 0;
   #generation = 0;
@@ -117,20 +113,6 @@ export class Liveness {
     session.record?.noteWork();
     if (session.ticketCount > 0) this.#freed.add(session);
     this.touch(session);
-  }
-
-  /** An execution is over: nothing that it still says counts. */
-  bury(executionId: string): void {
-    const now = this.#core.settings.clock.monotonic();
-    for (const [id, until] of this.#tombstones.entries()) {
-      if (until > now) break;
-      this.#tombstones.delete(id);
-    }
-    this.#tombstones.set(executionId, now + LIMITS.executionTombstoneMs);
-  }
-
-  isBuried(executionId: string): boolean {
-    return this.#tombstones.has(executionId);
   }
 
   /** As it is at this instant; `isRunning` tells of a row that has no record. */

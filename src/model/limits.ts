@@ -69,9 +69,6 @@ export const LIMITS = {
   toolCallsPerExecution: 10_000,
   /** Ended workloads and deliveries of one execution that are remembered, so that late frames stay inert. */
   endingsPerExecution: 10_000,
-  /** Retired executions whose late frames recreate nothing. */
-  executionTombstones: 10_000,
-  executionTombstoneMs: 10 * 60 * 1000,
   /** Answers to prompts that are remembered by their promptId. */
   promptAnswers: 10_000,
   listDefault: 50,
