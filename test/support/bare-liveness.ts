@@ -67,7 +67,6 @@ export function bareLiveness(points: PausePoints | null = null) {
       },
       retire(executionId: string): void {
         const live = at(sessionId);
-        liveness.bury(executionId);
         live.record?.retireExecution(executionId);
         liveness.touch(live);
         liveness.settle();
