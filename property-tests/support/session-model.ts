@@ -141,7 +141,7 @@ export class SessionModel {
         if (isHeeded) this.#later(() => this.returned(session, prompt, true));
       }
     }
-    if (own !== null) own.endsAt = this.now + INTERRUPT_GRACE_MS;
+    if (own !== null) own.endsAt ??= this.now + INTERRUPT_GRACE_MS;
     return speaking.length > 0 || own !== null;
   }
 
@@ -249,7 +249,11 @@ export class SessionModel {
     const dues = session.prompts
       .filter(({ phase, closesAt }) => phase !== 'over' && closesAt < Number.POSITIVE_INFINITY)
       .map((prompt) => ({ at: prompt.closesAt, act: () => this.#closeAlone(session, prompt) }));
-    if (own !== null) dues.push({ at: own.endsAt ?? own.heardAt + OUT_OF_TURN_MS, act: () => this.#endOwn(session) });
+    if (own !== null)
+      dues.push({
+        at: Math.min(own.endsAt ?? Number.POSITIVE_INFINITY, own.heardAt + OUT_OF_TURN_MS),
+        act: () => this.#endOwn(session),
+      });
     return dues;
   }
 
