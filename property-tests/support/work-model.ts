@@ -145,7 +145,8 @@ export class WorkModel {
     if (isEnd) {
       this.#calls.delete(id);
       const isLaunch = work?.isDetached === true || this.#launches.has(id);
-      if (!isLaunch) this.complete({ execution, toolCallId });
+      const isOfWork = isWork || call?.owner === 'background' || this.find(execution, toolCallId) !== undefined;
+      if (isOfWork && !isLaunch) this.complete({ execution, toolCallId });
     }
     if (call?.owner !== 'foreground') return null;
     if (!isEnd) return 'speaks';

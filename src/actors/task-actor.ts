@@ -2,10 +2,22 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { taskMachine } from '../machines/task.ts';
 import { NO_ACTIVITY } from '../model/activity.ts';
-import type { TaskState } from '../model/records.ts';
+import { TASK_STATES, type TaskState } from '../model/records.ts';
 import type { Roster } from './supervisor-actor.ts';
 
 export type TaskActor = ActorRefFrom<typeof taskMachine>;
+
+const TEMPLATES = new Map(
+  TASK_STATES.map((state) => [
+    state,
+    taskMachine.resolveState({ value: state, context: { told: NO_ACTIVITY, taskSeq: 0, stopEpoch: 0 } }),
+  ]),
+);
+
+// Resolved already; XState would resolve it again for every task.
+const resolvedMachine = Object.create(taskMachine, {
+  restoreSnapshot: { value: (snapshot: unknown) => snapshot },
+}) as typeof taskMachine;
 
 /** Numbers go on where an earlier actor of the same task has stopped. */
 export function startTaskActor(
@@ -13,6 +25,6 @@ export function startTaskActor(
   state: TaskState,
   from: { readonly taskSeq: number; readonly stopEpoch: number },
 ): TaskActor {
-  const snapshot = taskMachine.resolveState({ value: state, context: { told: NO_ACTIVITY, ...from } });
-  return createActor(taskMachine, { id: 'task', parent: roster, snapshot }).start();
+  const snapshot = { ...TEMPLATES.get(state), context: { told: NO_ACTIVITY, ...from } } as ReturnType<TaskActor['getSnapshot']>;
+  return createActor(resolvedMachine, { id: 'task', parent: roster, snapshot }).start();
 }

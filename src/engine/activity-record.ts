@@ -16,7 +16,7 @@ import type { Roster } from '../actors/supervisor-actor.ts';
 import type { ActivityContext, ActivityEvent } from '../machines/session-activity.ts';
 import { type ActivityValue, tierOf } from '../model/activity.ts';
 import { JobWorks } from './job-works.ts';
-import { ProviderWorks } from './provider-works.ts';
+import { type Moment, type ProviderWork, ProviderWorks } from './provider-works.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export class ActivityRecord {
@@ -72,6 +72,11 @@ export class ActivityRecord {
     return this.#provider?.uncertainCount ?? 0;
   }
 
+  /** Work that the agent told of, oldest first. */
+  get providerWorks(): readonly ProviderWork[] {
+    return this.#provider?.list() ?? [];
+  }
+
   /** Whether the chart took it. */
   send(event: ActivityEvent): boolean {
     return takes(this.actor, event);
@@ -88,6 +93,21 @@ export class ActivityRecord {
       foregroundActivity: tierOf(this.isForegroundIdle, this.hasWork),
       activeSubagentCount: (this.#jobs?.subagentCount ?? 0) + (this.#provider?.subagentCount ?? 0),
     };
+  }
+
+  /** A sign of life of whatever goes by that id. */
+  heard(executionId: string, id: string, moment: Moment): void {
+    this.#provider?.heard(executionId, id, moment);
+  }
+
+  /** Whether work that the agent told of goes by that id. */
+  hasWorkOf(executionId: string, id: string): boolean {
+    return this.#provider?.find(executionId, id) != null;
+  }
+
+  /** The turn is over: what it opened in the foreground is forgotten. */
+  sweepTools(executionId: string, generation: number): void {
+    this.#tools?.sweep(executionId, generation);
   }
 
   retireExecution(executionId: string): void {

@@ -65,7 +65,7 @@ export class AgentRunner {
   retire(session: LiveSession, execution: AgentExecution, error: OffstageError): void {
     if (execution.hasRetired) return;
     execution.phase = 'retiring';
-    session.retiring.add(execution);
+    session.retire(execution);
     if (session.agent === execution) session.agent = null;
     const { liveness } = this.#core;
     this.#host.onRetire(session, execution, error);
@@ -158,7 +158,8 @@ export class AgentRunner {
   }
 
   async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
-    let error = offstageError('agent.gone', { message: 'it has closed its connection' });
+    // Made when it is needed: an error for every agent that lives is a tenth of what a session weighs.
+    let error: OffstageError | null = null;
     try {
       for await (const frame of agent.frames) {
         if (execution.hasRetired) break;
@@ -173,7 +174,7 @@ export class AgentRunner {
         ? cause
         : offstageError('agent.gone', { message: errorMessage(cause) }, { cause });
     }
-    this.retire(session, execution, error);
+    this.retire(session, execution, error ?? offstageError('agent.gone', { message: 'it has closed its connection' }));
   }
 
   async #close(session: LiveSession, execution: AgentExecution): Promise<void> {
@@ -184,7 +185,7 @@ export class AgentRunner {
       this.#core.report('agent.close_failed', error);
       return;
     }
-    session.retiring.delete(execution);
+    session.hasRetired(execution);
     this.#core.registry.removeAgent(execution);
     const rows = this.#goneRows(execution);
     if (rows.length > 0 && !this.#core.isClosed) this.#core.submit({ changes: [], rows });

@@ -110,7 +110,7 @@ export class FrameIntake {
     const { text, parentToolCallId } = frame;
     if (typeof text !== 'string' || text === '') return;
     if (parentToolCallId !== undefined) {
-      session.record?.provider.heard(execution.executionId, parentToolCallId, this.#moment());
+      session.record?.heard(execution.executionId, parentToolCallId, this.#moment());
       return;
     }
     const generation = this.#foreground(session, execution, frame.generation, true);
@@ -145,22 +145,25 @@ export class FrameIntake {
       isCall: frame.type === 'tool.call',
       generation,
     });
+    let hasChanged = false;
     if (kind !== null && work !== undefined && isNotDispatched(session, executionId, toolCallId)) {
       const workloadId = work.workloadId ?? toolCallId;
       if (!isTerminal || work.isDetached) {
-        record.provider.register(executionId, { workloadId, toolCallId, kind: work.kind, admits: kind.admits }, moment);
+        const listed = { workloadId, toolCallId, kind: work.kind, admits: kind.admits };
+        hasChanged = record.provider.register(executionId, listed, moment);
         if (work.isDetached) record.tools.noteDetached(executionId, toolCallId);
       }
     }
-    record.provider.heard(executionId, toolCallId, moment);
-    if (parentToolCallId !== undefined) record.provider.heard(executionId, parentToolCallId, moment);
-    const isDetached = work?.isDetached === true || record.tools.isDetached(executionId, toolCallId);
+    record.heard(executionId, toolCallId, moment);
+    if (parentToolCallId !== undefined) record.heard(executionId, parentToolCallId, moment);
     if (isTerminal) {
+      const isLaunch = work?.isDetached === true || record.tools.isDetached(executionId, toolCallId);
+      const isWork = kind !== null || owner === 'background' || record.hasWorkOf(executionId, toolCallId);
       record.tools.forget(executionId, toolCallId);
-      // The end of a call that is the work itself; that of a mere launch says nothing.
-      if (!isDetached) this.#complete(session, { executionId, workloadId: null, toolCallId, kind: null, eventId: null });
+      // The end of a call that is the work itself; that of a mere launch, or of a call without work, says nothing of any.
+      if (isWork && !isLaunch) this.#complete(session, { executionId, workloadId: null, toolCallId, kind: null, eventId: null });
     }
-    this.#core.liveness.workChanged(session);
+    if (hasChanged) this.#core.liveness.workChanged(session);
     if (owner !== 'foreground') return;
     if (!isTerminal) this.#foreground(session, execution, frame.generation, true);
     else if (frame.hasOutput === true) this.#foreground(session, execution, frame.generation, false);
@@ -172,13 +175,10 @@ export class FrameIntake {
     if (kind === null || typeof workloadId !== 'string') return;
     if (toolCallId !== null && !isNotDispatched(session, execution.executionId, toolCallId)) return;
     const record = this.#core.liveness.recordOf(session);
-    record.provider.register(
-      execution.executionId,
-      { workloadId, toolCallId, kind: frame.kind, admits: kind.admits },
-      this.#moment(),
-    );
+    const listed = { workloadId, toolCallId, kind: frame.kind, admits: kind.admits };
+    const hasChanged = record.provider.register(execution.executionId, listed, this.#moment());
     if (toolCallId !== null) record.tools.noteDetached(execution.executionId, toolCallId);
-    this.#core.liveness.workChanged(session);
+    if (hasChanged) this.#core.liveness.workChanged(session);
   }
 
   #ended(session: LiveSession, execution: AgentExecution, frame: FrameOf<'workload.ended'>): void {

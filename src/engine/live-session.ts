@@ -14,6 +14,7 @@ import type { WaitingPrompt } from './ticket-line.ts';
 
 /** Shared while there are none. */
 const NONE: PendingRequest[] = [];
+const NOBODY: readonly AgentExecution[] = [];
 
 export class LiveSession {
   readonly sessionId: string;
@@ -23,7 +24,6 @@ export class LiveSession {
   record: ActivityRecord | null = null;
   /** The current one, also while it starts. */
   agent: AgentExecution | null = null;
-  readonly retiring = new Set<AgentExecution>();
   told: ActivityValue = NO_ACTIVITY;
   /** What the last event of any kind has said: while tellings are held back, a state's event says more than they did. */
   shown: ActivityValue = NO_ACTIVITY;
@@ -31,6 +31,7 @@ export class LiveSession {
   unstored = 0;
   /** Calls that hold on to it across an await. */
   holds = 0;
+  #retiring: Set<AgentExecution> | null = null;
   #tickets: WaitingPrompt[] | null = null;
   #prompts: Map<number, OpenPrompt> | null = null;
   /** The prompt that holds the claim. */
@@ -49,6 +50,25 @@ export class LiveSession {
     this.taskId = taskId;
   }
 
+  /** Predecessors whose `close` has not resolved. */
+  get retiring(): Iterable<AgentExecution> {
+    return this.#retiring ?? NOBODY;
+  }
+
+  get hasRetiring(): boolean {
+    return this.#retiring !== null;
+  }
+
+  retire(execution: AgentExecution): void {
+    this.#retiring ??= new Set();
+    this.#retiring.add(execution);
+  }
+
+  hasRetired(execution: AgentExecution): void {
+    this.#retiring?.delete(execution);
+    if (this.#retiring?.size === 0) this.#retiring = null;
+  }
+
   get tickets(): WaitingPrompt[] {
     this.#tickets ??= [];
     return this.#tickets;
@@ -64,6 +84,12 @@ export class LiveSession {
     return this.#prompts;
   }
 
+  /** Its agent has answered, or is gone. */
+  forgetPrompt(generation: number): void {
+    this.#prompts?.delete(generation);
+    if (this.#prompts?.size === 0) this.#prompts = null;
+  }
+
   get promptCount(): number {
     return this.#prompts?.size ?? 0;
   }
@@ -73,7 +99,7 @@ export class LiveSession {
     return (
       this.record === null &&
       this.agent === null &&
-      this.retiring.size === 0 &&
+      this.#retiring === null &&
       this.ticketCount === 0 &&
       this.promptCount === 0 &&
       this.claimant === null &&

@@ -207,9 +207,10 @@ export class Liveness {
   }
 
   #tellTask(taskId: string, task: LiveTask): void {
-    const before = task.actor.getSnapshot();
-    task.actor.send({ type: 'activity.aggregated', value: aggregateActivity(task.values.values()) });
-    if (task.actor.getSnapshot() !== before) {
+    const value = aggregateActivity(task.values.values());
+    // Nothing to tell, most of the time: not worth an event.
+    if (!isSameActivity(value, task.actor.getSnapshot().context.told)) {
+      task.actor.send({ type: 'activity.aggregated', value });
       const { told, taskSeq } = this.#noteSeq(task);
       this.#core.models.taskTold(taskId, told);
       this.#publish({ type: 'task.updated', ...this.#head(), taskId, ...told, taskSeq, isVolatile: true });
@@ -244,7 +245,7 @@ export class Liveness {
     if (record !== null) {
       const isHeld =
         session.agent !== null ||
-        session.retiring.size > 0 ||
+        session.hasRetiring ||
         session.ticketCount > 0 ||
         session.claimant !== null ||
         session.promptCount > 0;

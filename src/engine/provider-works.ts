@@ -63,7 +63,6 @@ export interface Moment {
 export class ProviderWorks {
   readonly #executions = new Map<string, ExecutionWorks>();
   readonly #subagents = new Set<ProviderWork>();
-  readonly #uncertain = new Set<ProviderWork>();
   readonly #deliveries = new BoundedMap<string, true>(LIMITS.endingsPerExecution);
   #size = 0;
   #order = 0;
@@ -77,7 +76,9 @@ export class ProviderWorks {
   }
 
   get uncertainCount(): number {
-    return this.#uncertain.size;
+    let count = 0;
+    for (const { live } of this.#executions.values()) for (const work of live.values()) if (work.isUncertain) count += 1;
+    return count;
   }
 
   /** Oldest first. */
@@ -137,7 +138,6 @@ export class ProviderWorks {
     works.live.set(work.workloadId, work);
     if (work.toolCallId !== null) this.#alias(works, work, work.toolCallId);
     if (work.kind === 'subagent') this.#subagents.add(work);
-    if (isUncertain) this.#uncertain.add(work);
     this.#size += 1;
     return true;
   }
@@ -209,10 +209,7 @@ export class ProviderWorks {
     const [oldest, ...rest] = candidates;
     if (oldest === undefined) return false;
     this.#end(oldest);
-    for (const work of rest) {
-      work.isUncertain = true;
-      this.#uncertain.add(work);
-    }
+    for (const work of rest) work.isUncertain = true;
     return true;
   }
 
@@ -240,15 +237,12 @@ export class ProviderWorks {
 
   #forget(work: ProviderWork): void {
     this.#subagents.delete(work);
-    this.#uncertain.delete(work);
     this.#size -= 1;
   }
 
   #heard(work: ProviderWork, moment: Moment): void {
     work.lastHeard = moment.heardAt;
-    if (!work.isUncertain) return;
     work.isUncertain = false;
-    this.#uncertain.delete(work);
   }
 
   #worksOf(executionId: string): ExecutionWorks {

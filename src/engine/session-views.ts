@@ -37,7 +37,7 @@ export class SessionViews {
     const { liveness, settings } = this.#core;
     const live = liveness.find(row.sessionId);
     const isQuiet = (lastHeard: number): boolean => settings.clock.monotonic() - lastHeard >= settings.quietAfterMs;
-    const works = live?.record?.provider.list() ?? [];
+    const works = live?.record?.providerWorks ?? [];
     return {
       ...row,
       ...this.#value(row),

@@ -61,7 +61,7 @@ export class Turns {
   dispatch(session: LiveSession, prompt: OpenPrompt, execution: AgentExecution): void {
     if (prompt.hasEnded) return;
     if (prompt.signal.aborted) {
-      session.prompts.delete(prompt.generation);
+      session.forgetPrompt(prompt.generation);
       this.#rollBack(session, prompt, prompt.signal.reason as OffstageError);
       this.#afterTurn(session);
       return;
@@ -158,7 +158,7 @@ export class Turns {
     if (turn === undefined) return;
     this.#byProvider.delete(session);
     rest(turn);
-    session.record?.tools.sweep(turn.execution.executionId, turn.generation);
+    session.record?.sweepTools(turn.execution.executionId, turn.generation);
     this.#core.liveness.send(session, { type: 'turn.end', generation: turn.generation });
     this.#tellEnd(session, turn.generation, stopReason, null);
     this.#afterTurn(session);
@@ -204,7 +204,7 @@ export class Turns {
       prompt.answer?.();
       // Whatever it still answers is answered to nobody.
       prompt.hasReturned = true;
-      session.prompts.delete(prompt.generation);
+      session.forgetPrompt(prompt.generation);
       if (prompt.hasEnded) continue;
       if (prompt.isAccepted) {
         isCutOff = true;
@@ -228,7 +228,7 @@ export class Turns {
   #returned(session: LiveSession, prompt: OpenPrompt, stopReason: string | null, error: OffstageError | null): void {
     if (prompt.hasReturned) return;
     prompt.hasReturned = true;
-    session.prompts.delete(prompt.generation);
+    session.forgetPrompt(prompt.generation);
     const { liveness } = this.#core;
     if (prompt.hasEnded) {
       // Late; but an agent that answers at last takes prompts again.
@@ -269,7 +269,7 @@ export class Turns {
     prompt.rest();
     if (prompt.usage !== null) session.usage = addUsage(session.usage, prompt.usage);
     const { execution, generation } = prompt;
-    if (execution !== null) session.record?.tools.sweep(execution.executionId, generation);
+    if (execution !== null) session.record?.sweepTools(execution.executionId, generation);
   }
 
   /** The prompts whose place this one takes. */

@@ -124,7 +124,7 @@ export class Workloads {
     if (record == null) return [];
     const { clock, quietAfterMs } = this.#core.settings;
     const now = clock.monotonic();
-    const provider = record.provider.list().map(
+    const provider = record.providerWorks.map(
       (work): WorkloadView => ({
         sessionId,
         workloadId: work.workloadId,

@@ -1,6 +1,9 @@
 /** Things that are remembered for a while, at most so many of them: the oldest are forgotten first. */
+const NOTHING = new Map<never, never>();
+
 export class BoundedMap<Key, Value> {
-  readonly #entries = new Map<Key, Value>();
+  // Made with the first entry: most of these stay empty, and there are several for every session.
+  #entries: Map<Key, Value> | null = null;
   readonly #limit: number;
 
   constructor(limit: number) {
@@ -8,19 +11,20 @@ export class BoundedMap<Key, Value> {
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries?.size ?? 0;
   }
 
   has(key: Key): boolean {
-    return this.#entries.has(key);
+    return this.#entries?.has(key) === true;
   }
 
   get(key: Key): Value | undefined {
-    return this.#entries.get(key);
+    return this.#entries?.get(key);
   }
 
   /** Set again, it counts as new. */
   set(key: Key, value: Value): void {
+    this.#entries ??= new Map();
     this.#entries.delete(key);
     if (this.#entries.size >= this.#limit) {
       const [oldest] = this.#entries.keys();
@@ -30,18 +34,18 @@ export class BoundedMap<Key, Value> {
   }
 
   delete(key: Key): boolean {
-    return this.#entries.delete(key);
+    return this.#entries?.delete(key) === true;
   }
 
   keys(): IterableIterator<Key> {
-    return this.#entries.keys();
+    return (this.#entries ?? NOTHING).keys();
   }
 
   entries(): IterableIterator<[Key, Value]> {
-    return this.#entries.entries();
+    return (this.#entries ?? NOTHING).entries();
   }
 
   values(): IterableIterator<Value> {
-    return this.#entries.values();
+    return (this.#entries ?? NOTHING).values();
   }
 }

@@ -132,3 +132,12 @@ describe('what is shown and what is told', () => {
     ]);
   });
 });
+
+it('the end of a call that was no work is no end of work: what it turns out to have launched is registered', async () => {
+  await using lab = await sessionLab();
+  const s = await lab.running();
+  await s.call('c');
+  await s.update('c', { status: 'completed', hasOutput: true });
+  await s.reg('w', 'shell', 'c');
+  expect(await s.works()).toEqual(['w']);
+});
