@@ -208,9 +208,10 @@ export class Liveness {
 
   #tellTask(taskId: string, task: LiveTask): void {
     const value = aggregateActivity(task.values.values());
+    const before = task.actor.getSnapshot();
     // Nothing to tell, most of the time: not worth an event.
-    if (!isSameActivity(value, task.actor.getSnapshot().context.told)) {
-      task.actor.send({ type: 'activity.aggregated', value });
+    if (!isSameActivity(value, before.context.told)) task.actor.send({ type: 'activity.aggregated', value });
+    if (task.actor.getSnapshot() !== before) {
       const { told, taskSeq } = this.#noteSeq(task);
       this.#core.models.taskTold(taskId, told);
       this.#publish({ type: 'task.updated', ...this.#head(), taskId, ...told, taskSeq, isVolatile: true });
