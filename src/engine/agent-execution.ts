@@ -30,6 +30,8 @@ export class AgentExecution implements AgentIdentity {
   hasSnapshot = false;
   hasProcessRow = false;
   framesTaken = 0;
+  /** Why it has gone. */
+  end: OffstageError | null = null;
   /** What could not be ended, in words. */
   survivors: string | null = null;
   readonly controller: AbortController;

@@ -57,7 +57,8 @@ export class AgentRunner {
       session.starting ??= this.#start(session).finally(() => {
         session.starting = null;
       });
-      await unlessAborted(session.starting, signal);
+      // One that has gone at once is the caller's to find out: it is not started over and over.
+      return await unlessAborted(session.starting, signal);
     }
   }
 
@@ -65,6 +66,7 @@ export class AgentRunner {
   retire(session: LiveSession, execution: AgentExecution, error: OffstageError): void {
     if (execution.hasRetired) return;
     execution.phase = 'retiring';
+    execution.end = error;
     session.retire(execution);
     if (session.agent === execution) session.agent = null;
     const { liveness } = this.#core;
@@ -74,7 +76,7 @@ export class AgentRunner {
     if (session.agent === null) this.#host.states.change(session, { type: 'agent.gone' });
     liveness.touch(session);
     execution.abort(error);
-    execution.closing = this.#close(session, execution);
+    execution.closing = this.#close(session, execution, async () => execution.agent?.close());
     this.#host.onFree(session);
     liveness.settle();
   }
@@ -82,19 +84,20 @@ export class AgentRunner {
   /** Ends every agent; resolves when all have closed, or never do. */
   async closeAll(error: OffstageError): Promise<void> {
     this.#isClosed = true;
-    const closings: Promise<void>[] = [];
+    const starts: Promise<unknown>[] = [];
     for (const session of [...this.#core.liveness.values()]) {
       const { agent } = session;
       // One that is still starting hears of it by its signal, and retires itself.
       if (agent !== null && agent.phase === 'starting') agent.abort(error);
       else if (agent !== null) this.retire(session, agent, error);
-      if (session.starting !== null) closings.push(session.starting.then(noop, noop));
-      for (const retiring of session.retiring) if (retiring.closing !== null) closings.push(retiring.closing);
+      if (session.starting !== null) starts.push(session.starting.catch(noop));
     }
-    await Promise.all(closings);
+    await Promise.all(starts);
+    // Those whose start was given up just now among them.
+    await Promise.all([...this.#core.registry.agents()].map(({ closing }) => closing));
   }
 
-  async #start(session: LiveSession): Promise<void> {
+  async #start(session: LiveSession): Promise<AgentExecution> {
     const core = this.#core;
     const agentId = session.row?.agentId ?? DEFAULT_AGENT;
     const registered = core.settings.agents[agentId];
@@ -105,25 +108,24 @@ export class AgentRunner {
     );
     session.agent = execution;
     core.registry.addAgent(execution);
+    const { signal } = execution.controller;
+    let starting: Promise<Agent> | null = null;
     try {
       await this.#commitLaunch(session, execution);
       if (this.#isClosed) throw offstageError('engine.closing', {});
       const conversationId = (await core.store.get(KEYS.conversation(sessionId))) ?? null;
-      const agent = checkAgent(
-        await unlessAborted(
-          Promise.resolve(registered.start(this.#contextOf(execution, conversationId))),
-          execution.controller.signal,
-          discard,
-        ),
-      );
+      signal.throwIfAborted();
+      starting = Promise.resolve(registered.start(this.#contextOf(execution, conversationId)));
+      const agent = checkAgent(await unlessAborted(starting, signal));
       execution.agent = agent;
       this.#keepConversation(sessionId, agent.conversationId, conversationId);
     } catch (error) {
-      this.#startFailed(session, execution);
+      this.#startFailed(session, execution, starting);
       throw asStartError(agentId, error);
     }
     execution.phase = 'current';
     void this.#listen(session, execution, execution.agent);
+    return execution;
   }
 
   /** The session is `starting`, and the token is stored (ARN2). */
@@ -141,20 +143,30 @@ export class AgentRunner {
     });
   }
 
-  #startFailed(session: LiveSession, execution: AgentExecution): void {
+  /** The session is as it was. The execution stays until its factory has settled, and what came of it has closed (ARN2). */
+  #startFailed(session: LiveSession, execution: AgentExecution, starting: Promise<Agent> | null): void {
     const { liveness } = this.#core;
     execution.phase = 'retiring';
+    session.retire(execution);
     execution.abort(offstageError('agent.gone', { message: 'it has not started' }));
     if (session.agent === execution) session.agent = null;
     if (session.ticketCount > 0)
       for (const ticket of session.tickets) if (ticket.executionId === execution.executionId) ticket.executionId = null;
-    const rows = this.#goneRows(execution);
-    if (!this.#host.states.change(session, { type: 'launch.failed' }, { rows }) && rows.length > 0) {
-      this.#core.submit({ changes: [], rows });
-    }
-    this.#core.registry.removeAgent(execution);
+    this.#host.states.change(session, { type: 'launch.failed' });
+    execution.closing = this.#closeLate(session, execution, starting);
     liveness.touch(session);
     liveness.settle();
+  }
+
+  /** An agent that came when nobody wanted it any more, or that is none, is closed too. */
+  async #closeLate(session: LiveSession, execution: AgentExecution, starting: Promise<Agent> | null): Promise<void> {
+    let late: Partial<Agent> | null = null;
+    try {
+      late = await starting;
+    } catch {
+      // A factory that fails leaves nothing behind; that is its part.
+    }
+    await this.#close(session, execution, async () => late?.close?.());
   }
 
   async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
@@ -177,9 +189,9 @@ export class AgentRunner {
     this.retire(session, execution, error ?? offstageError('agent.gone', { message: 'it has closed its connection' }));
   }
 
-  async #close(session: LiveSession, execution: AgentExecution): Promise<void> {
+  async #close(session: LiveSession, execution: AgentExecution, close: () => Promise<unknown>): Promise<void> {
     try {
-      await execution.agent?.close();
+      await close();
     } catch (error) {
       // It may still be at work: its process record stays, and the next start looks after it.
       this.#core.report('agent.close_failed', error);
@@ -257,33 +269,12 @@ export class AgentRunner {
 
 const noop = (): void => {};
 
-/** An agent that came when nobody wanted it any more. */
-function discard(agent: Agent): void {
-  Promise.resolve()
-    .then(() => agent?.close?.())
-    .catch(noop);
-}
-
-/** What the promise comes to, or the signal's reason; then a late value is handed to `onLate`. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, onLate: (value: T) => void = noop): Promise<T> {
+/** What the promise comes to, or the signal's reason. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    let isOver = signal.aborted;
-    if (isOver) reject(signal.reason);
-    const stop = onAbortOf(signal, () => {
-      isOver = true;
-      reject(signal.reason);
-    });
-    promise.then(
-      (value) => {
-        stop();
-        if (isOver) onLate(value);
-        else resolve(value);
-      },
-      (error) => {
-        stop();
-        reject(error);
-      },
-    );
+    if (signal.aborted) reject(signal.reason);
+    const stop = onAbortOf(signal, () => reject(signal.reason));
+    promise.then(resolve, reject).finally(stop);
   });
 }
 

@@ -21,6 +21,7 @@ import { ExecutionRegistry } from './execution-registry.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
 import { Liveness, type PausePoints } from './liveness.ts';
+import { errorMessage } from './outcome.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
 import type { Settings } from './settings.ts';
@@ -150,7 +151,7 @@ export class Core {
   }
 
   report(event: string, error: unknown): void {
-    this.settings.log('error', event, { error: error instanceof Error ? `${error.name}: ${error.message}` : safeText(error) });
+    this.settings.log('error', event, { error: errorMessage(error) });
   }
 
   /** Now, but not before anything that has happened to the job. */
@@ -270,11 +271,3 @@ export class Core {
 }
 
 const ANNOUNCE_STATUS = ['job.status'] as const;
-
-function safeText(error: unknown): string {
-  try {
-    return String(error);
-  } catch {
-    return 'something that cannot be shown';
-  }
-}

@@ -16,6 +16,7 @@ import type { LiveSession } from './live-session.ts';
 import type { OpenPrompt } from './open-prompt.ts';
 import type { Moment } from './provider-works.ts';
 import type { SessionRequests } from './session-requests.ts';
+import { isId } from './spawn-request.ts';
 import type { Turns } from './turns.ts';
 import { usageOf } from './usage.ts';
 import { isNotDispatched, workKind } from './workload-rules.ts';
@@ -92,6 +93,8 @@ export class FrameIntake {
           this.#host.turns.endByProvider(session, String(frame.stopReason));
         break;
       case 'permission.request':
+        // Of a turn that is over nobody is asked any more.
+        if (this.#isOver(session, execution, frame, prompt)) break;
         this.#host.requests.ask(session, execution, frame);
         break;
       case 'capability':
@@ -132,7 +135,7 @@ export class FrameIntake {
 
   #tool(session: LiveSession, execution: AgentExecution, frame: FrameOf<'tool.call' | 'tool.update'>): void {
     const { toolCallId, parentToolCallId, work } = frame;
-    if (typeof toolCallId !== 'string') throw new TypeError('a tool call has no id');
+    if (!isId(toolCallId)) throw new TypeError('a tool call has no id');
     const record = this.#core.liveness.recordOf(session);
     const { executionId } = execution;
     const moment = this.#moment();
@@ -147,7 +150,7 @@ export class FrameIntake {
     });
     let hasChanged = false;
     if (kind !== null && work !== undefined && isNotDispatched(session, executionId, toolCallId)) {
-      const workloadId = work.workloadId ?? toolCallId;
+      const workloadId = isId(work.workloadId) ? work.workloadId : toolCallId;
       if (!isTerminal || work.isDetached) {
         const listed = { workloadId, toolCallId, kind: work.kind, admits: kind.admits };
         hasChanged = record.provider.register(executionId, listed, moment);
@@ -171,8 +174,10 @@ export class FrameIntake {
 
   #started(session: LiveSession, execution: AgentExecution, frame: FrameOf<'workload.started'>): void {
     const kind = workKind(execution, frame.kind);
-    const { workloadId, toolCallId = null } = frame;
-    if (kind === null || typeof workloadId !== 'string') return;
+    const { workloadId } = frame;
+    if (!isId(workloadId)) throw new TypeError('a workload has no id');
+    const toolCallId = idOf(frame.toolCallId);
+    if (kind === null) return;
     if (toolCallId !== null && !isNotDispatched(session, execution.executionId, toolCallId)) return;
     const record = this.#core.liveness.recordOf(session);
     const listed = { workloadId, toolCallId, kind: frame.kind, admits: kind.admits };
@@ -184,10 +189,10 @@ export class FrameIntake {
   #ended(session: LiveSession, execution: AgentExecution, frame: FrameOf<'workload.ended'>): void {
     this.#complete(session, {
       executionId: execution.executionId,
-      workloadId: frame.workloadId ?? null,
-      toolCallId: frame.toolCallId ?? null,
+      workloadId: idOf(frame.workloadId),
+      toolCallId: idOf(frame.toolCallId),
       kind: frame.kind ?? null,
-      eventId: frame.eventId ?? null,
+      eventId: idOf(frame.eventId),
     });
   }
 
@@ -207,7 +212,11 @@ export class FrameIntake {
   #snapshot(session: LiveSession, execution: AgentExecution, frame: FrameOf<'workload.snapshot'>): void {
     if (execution.agent?.attests.snapshot !== true || !execution.hasSnapshot || !Array.isArray(frame.workloads)) return;
     const { provider } = this.#core.liveness.recordOf(session);
-    const listed = frame.workloads.flatMap(({ workloadId, kind = null, toolCallId = null }) => {
+    const listed = frame.workloads.flatMap((entry) => {
+      const { workloadId, kind = null } = entry ?? {};
+      const toolCallId = isId(entry?.toolCallId) ? entry.toolCallId : null;
+      // What has no id cannot be told apart, ended or dismissed.
+      if (!isId(workloadId)) return [];
       // What is registered already stays what it is, whatever the list calls it.
       const known = provider.findListed(execution.executionId, { workloadId, toolCallId });
       const rule = known ?? workKind(execution, kind ?? 'shell');
@@ -270,6 +279,11 @@ export class FrameIntake {
     return turns.findLast((turn) => turn.executionId === execution.executionId && turn.isAccepted)?.generation ?? 0;
   }
 
+  #isOver(session: LiveSession, execution: AgentExecution, frame: Frame, prompt: OpenPrompt | null): boolean {
+    if (!(frame.generation > 0) || this.#isOfProviderTurn(session, execution, frame)) return false;
+    return prompt === null || prompt.hasEnded;
+  }
+
   #isOfProviderTurn(session: LiveSession, execution: AgentExecution, frame: Frame): boolean {
     const turn = this.#host.turns.byProvider(session);
     return turn !== null && turn.execution === execution && (frame.generation === 0 || frame.generation === turn.generation);
@@ -279,6 +293,13 @@ export class FrameIntake {
     const { clock } = this.#core.settings;
     return { at: clock.now(), heardAt: clock.monotonic() };
   }
+}
+
+/** Null when none is given; one that is none must not be taken for none. */
+function idOf(given: string | undefined): string | null {
+  if (given === undefined) return null;
+  if (isId(given)) return given;
+  throw new TypeError('an id is not one');
 }
 
 const isEnd = (status: ToolStatus | undefined): boolean =>

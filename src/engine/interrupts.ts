@@ -34,9 +34,12 @@ export class Interrupts {
     const options = readOptions('options', given, INTERRUPT_NAMES);
     const promptId = options.promptId === undefined ? null : checkId('promptId', options.promptId);
     this.#core.assertOpen();
-    await this.#host.sessions.get(sessionId);
-    const session = this.#core.liveness.find(sessionId);
-    if (session === null) return { changed: false };
+    const session = this.#core.liveness.find(checkId('sessionId', sessionId));
+    if (session === null) {
+      await this.#host.sessions.get(sessionId);
+      return { changed: false };
+    }
+    // In the tick of the call: what begins later is not what was meant.
     const { turns } = this.#host;
     const prompts = speaking(session).filter(({ request }) => promptId === null || request.promptId === promptId);
     const byProvider = promptId === null && turns.interruptProvider(session);

@@ -43,7 +43,7 @@ export class LiveSession {
   /** Tool calls that became jobs, with their executions (W3). */
   dispatched: BoundedMap<string, true> | null = null;
   /** Resolves when a start that is under way is over. */
-  starting: Promise<unknown> | null = null;
+  starting: Promise<AgentExecution> | null = null;
 
   constructor(sessionId: string, taskId: string) {
     this.sessionId = sessionId;

@@ -171,7 +171,10 @@ export class Liveness {
       const session = this.find(event.sessionId);
       const value = this.valueOf(session, session?.row ?? null);
       if (session !== null) session.shown = value;
-      return Object.assign(event, value, { activityEpoch: session?.record?.activityEpoch ?? 0, sessionSeq: ++this.#sessionSeq });
+      return Object.assign(event, value, {
+        activityEpoch: session?.record?.activityEpoch ?? this.#activityEpoch,
+        sessionSeq: ++this.#sessionSeq,
+      });
     }
     if ((event.type === 'task.updated' || event.type === 'task.created') && 'state' in event) {
       const task = this.#task(event.taskId, event.state);

@@ -46,7 +46,7 @@ import { type PruneResult, RetentionSweep } from './retention.ts';
 import { SessionRooms } from './session-rooms.ts';
 import { Sessions } from './sessions.ts';
 import { RETENTION_NAMES, type Settings } from './settings.ts';
-import { endAllJobs } from './shutdown.ts';
+import { endAllJobs, flushAll } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import type { CommitHook } from './transaction.ts';
@@ -303,7 +303,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.#admission.refuseAll(offstageError('engine.closing', {}));
     await Promise.all([ended, closeAll(core, [() => this.#rooms.close()])]);
     // What the agents' ends came to is stored too.
-    await core.loop.flushNow();
+    await flushAll(core);
     await this.#retention.stop();
     core.loop.stop();
     core.bus.close();

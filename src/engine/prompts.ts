@@ -30,6 +30,14 @@ import type { Turns } from './turns.ts';
 
 const PROMPT_NAMES = namesOf<PromptOptions>({ content: true, origin: true, whenBusy: true, promptId: true });
 
+const answerKey = (sessionId: string, promptId: string): string => JSON.stringify([sessionId, promptId]);
+
+/** Takes the ticket out of the line, if it is still there. */
+function leave(session: LiveSession, ticket: WaitingPrompt): void {
+  const place = session.tickets.indexOf(ticket);
+  if (place !== -1) session.tickets.splice(place, 1);
+}
+
 export interface PromptsHost {
   readonly sessions: Sessions;
   readonly states: SessionStates;
@@ -59,7 +67,7 @@ export class Prompts {
     } catch (error) {
       return Promise.reject(error);
     }
-    const key = JSON.stringify([sessionId, request.promptId]);
+    const key = answerKey(sessionId, request.promptId);
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
     const answer = this.#ask(sessionId, request, whenBusy);
@@ -119,9 +127,14 @@ export class Prompts {
       // At a hand-off only a person's prompt is let in; else it is strictly one after the other.
       const ticket = this.#isHandoff(session) ? human : first;
       if (ticket === undefined || !ticket.isStored) return;
+      // Out of the line before anything is told: whoever reacts to the claim by cancelling it comes too late.
+      const place = session.tickets.indexOf(ticket);
+      session.tickets.splice(place, 1);
       const prompt = this.#claim(session, ticket.request);
-      if (prompt === null) return;
-      session.tickets.splice(session.tickets.indexOf(ticket), 1);
+      if (prompt === null) {
+        session.tickets.splice(place, 0, ticket);
+        return;
+      }
       this.#serveTicket(session, ticket, prompt);
     }
   }
@@ -210,8 +223,8 @@ export class Prompts {
   async #run(session: LiveSession, prompt: OpenPrompt, ticket: WaitingPrompt | null): Promise<void> {
     let execution: AgentExecution;
     try {
-      do execution = await this.#host.agents.ensure(session, prompt.signal);
-      while (execution.phase !== 'current');
+      execution = await this.#host.agents.ensure(session, prompt.signal);
+      if (execution.end !== null) throw execution.end;
       prompt.signal.throwIfAborted();
       this.#core.assertOpen();
     } catch (error) {
@@ -289,7 +302,7 @@ export class Prompts {
           this.serve(session);
         },
         refuse: (error) => {
-          session.tickets.splice(session.tickets.indexOf(ticket), 1);
+          leave(session, ticket);
           reject(error);
         },
       });
@@ -311,7 +324,7 @@ export class Prompts {
   }
 
   #withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {
-    session.tickets.splice(session.tickets.indexOf(ticket), 1);
+    leave(session, ticket);
     this.#core.liveness.touch(session);
     return new Promise((resolve) => {
       this.#core.submit({
@@ -334,9 +347,11 @@ export class Prompts {
     error: unknown,
   ): void {
     const { bus, loop, epoch, settings } = this.#core;
+    const { promptId } = request;
+    // A prompt that was never taken may be tried again under its id (PRM3).
+    if (error !== null) this.#answers.delete(answerKey(sessionId, promptId));
     if (!bus.hasObservers) return;
     const head = { seq: loop.toldSeq, epoch, at: settings.clock.now() };
-    const { promptId } = request;
     const failure = error === null ? null : errorOf(error);
     bus.publish({ type: 'session.ticket', ...head, sessionId, ticketId, promptId, status, generation, error: failure });
   }

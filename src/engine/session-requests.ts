@@ -5,7 +5,7 @@
  * SRQ2  None outlives its turn or its agent.
  */
 import type { Frame } from '../model/agent.ts';
-import { offstageError } from '../model/errors.ts';
+import { isOffstageError, offstageError } from '../model/errors.ts';
 import { type JsonValue, toJson } from '../model/json.ts';
 import type { PendingRequest } from '../model/records.ts';
 import type { AgentExecution } from './agent-execution.ts';
@@ -14,11 +14,12 @@ import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import { errorMessage } from './outcome.ts';
 import type { SessionStates } from './session-states.ts';
-import { checkId } from './spawn-request.ts';
+import { checkId, isId } from './spawn-request.ts';
 
 export class SessionRequests {
   readonly #core: Core;
   readonly #states: SessionStates;
+  readonly #answering = new WeakSet<PendingRequest>();
 
   constructor(core: Core, states: SessionStates) {
     this.#core = core;
@@ -27,12 +28,13 @@ export class SessionRequests {
 
   ask(session: LiveSession, execution: AgentExecution, frame: Extract<Frame, { type: 'permission.request' }>): void {
     const { requestId, kind, options } = frame;
-    if (typeof requestId !== 'string' || session.agent !== execution) return;
+    if (session.agent !== execution) return;
+    if (!isId(requestId)) throw new TypeError('a request has no id');
     if (session.requests.some((request) => request.requestId === requestId)) return;
     const request: PendingRequest = {
       requestId,
       kind: kind === 'clarification' ? 'clarification' : 'permission',
-      options: Array.isArray(options) ? options.map((option) => toJson(option)) : [],
+      options: optionsOf(options),
     };
     session.requests = [...session.requests, request];
     if (session.requests.length === 1) this.#states.change(session, { type: 'request.asked', request });
@@ -51,16 +53,22 @@ export class SessionRequests {
     const session = this.#core.liveness.find(sessionId);
     const request = session?.requests.find((candidate) => candidate.requestId === requestId);
     const agent = session?.agent?.agent;
-    if (session === null || request === undefined || agent == null) throw offstageError('request.not_found', { requestId });
-    // Answered from now on; two callers are not both right.
-    const before = session.requests;
-    session.requests = before.filter((candidate) => candidate !== request);
-    this.show(session);
+    // Two callers are not both right: while one answer is on its way, there is nothing to answer.
+    if (session === null || request === undefined || agent == null || this.#answering.has(request)) {
+      throw offstageError('request.not_found', { requestId });
+    }
+    this.#answering.add(request);
     try {
       await agent.answer?.(requestId, given);
     } catch (error) {
+      // The agent did not take it: it still waits, and so does the person's question.
+      if (isOffstageError(error)) throw error;
       throw offstageError('agent.failed', { message: errorMessage(error) }, { cause: error });
+    } finally {
+      this.#answering.delete(request);
     }
+    session.requests = session.requests.filter((candidate) => candidate !== request);
+    this.show(session);
   }
 
   clear(session: LiveSession): void {
@@ -78,5 +86,14 @@ export class SessionRequests {
     } else if (request.requestId !== shown) {
       this.#states.change(session, { type: 'request.asked', request });
     }
+  }
+}
+
+/** A question is shown even where what one may choose from cannot be. */
+function optionsOf(given: unknown): readonly JsonValue[] {
+  try {
+    return Array.isArray(given) ? given.map((option) => toJson(option)) : [];
+  } catch {
+    return [];
   }
 }

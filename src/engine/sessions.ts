@@ -211,6 +211,9 @@ export class Sessions {
 
   /** The row as it is stored now. */
   remember(row: SessionRow): SessionRow {
+    const known = this.#cache.get(row.sessionId);
+    // A read that took long has not seen what was stored meanwhile.
+    if (known !== undefined && known.revision > row.revision) return known;
     const oldest = this.#cache.size >= CACHE_SIZE ? this.#cache.keys().next().value : undefined;
     if (oldest !== undefined) this.#cache.delete(oldest);
     this.#cache.set(row.sessionId, row);

@@ -77,6 +77,16 @@ export function checkId(argument: string, value: unknown): string {
   return value;
 }
 
+/** Whether `checkId` would take it; for what is left out instead of refused. */
+export function isId(value: unknown): value is string {
+  try {
+    checkId('id', value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const optionalId = (argument: string, value: unknown): string | null =>
   value === undefined || value === null ? null : checkId(argument, value);
 

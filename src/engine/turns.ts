@@ -83,12 +83,13 @@ export class Turns {
       turn = Promise.reject(error);
     }
     turn.then(
-      (end) => this.#answered(prompt, execution, () => this.#returned(session, prompt, stopReasonOf(end), null)),
-      (error) => this.#answered(prompt, execution, () => this.#returned(session, prompt, null, agentError(error))),
+      (end) => this.#answered(session, prompt, execution, answerOf(end)),
+      (error) => this.#answered(session, prompt, execution, { stopReason: null, error: agentError(error) }),
     );
   }
 
-  #answered(prompt: OpenPrompt, execution: AgentExecution, answer: () => void): void {
+  #answered(session: LiveSession, prompt: OpenPrompt, execution: AgentExecution, { stopReason, error }: Answer): void {
+    const answer = (): void => this.#returned(session, prompt, stopReason, error);
     prompt.answer = answer;
     this.#whenHeard(execution, answer);
   }
@@ -331,10 +332,20 @@ export class Turns {
   }
 }
 
-const stopReasonOf = (end: unknown): string | null => {
-  const reason = (end as TurnEnd | null | undefined)?.stopReason;
-  return typeof reason === 'string' ? reason : null;
-};
+interface Answer {
+  readonly stopReason: string | null;
+  readonly error: OffstageError | null;
+}
+
+/** Total: whatever an agent answers with may throw when it is looked at. */
+function answerOf(end: unknown): Answer {
+  try {
+    const reason = (end as TurnEnd | null | undefined)?.stopReason;
+    return { stopReason: typeof reason === 'string' ? reason : null, error: null };
+  } catch (error) {
+    return { stopReason: null, error: agentError(error) };
+  }
+}
 
 const agentError = (cause: unknown): OffstageError =>
   isOffstageError(cause) ? cause : offstageError('agent.failed', { message: errorMessage(cause) }, { cause });

@@ -222,12 +222,16 @@ describe('what an agent asks', () => {
     expect(mock.agents[0]?.answers).toEqual([{ requestId: 'may I start', choice: 'yes' }]);
   });
 
-  it('an agent that fails at the answer is named, and is not asked again', async () => {
+  it('an agent that fails at the answer is named, and what it asked can still be answered', async () => {
     await using lab = await sessionLab();
     const session = await lab.running();
     await ask(session, 'r1');
     Object.assign(session.agent, { answer: () => Promise.reject(new Error('it does not listen')) });
     await expect(lab.offstage.sessions.answer('s', 'r1', 'yes')).rejects.toMatchObject({ code: 'agent.failed' });
+    await lab.settled();
+    expect(await shown(session)).toBe('r1');
+    Object.assign(session.agent, { answer: () => {} });
+    await lab.offstage.sessions.answer('s', 'r1', 'yes');
     await lab.settled();
     expect(await shown(session)).toBeNull();
   });
