@@ -71,8 +71,8 @@ export class AcpSession implements WireWatch {
     if (!value) this.#step({ step: 'resumed' });
   }
 
-  /** From now on updates of this conversation are told; those that came before it had an id come first. */
-  set conversationId(id: string) {
+  /** From now on updates of this conversation are told; those that came before it had an id come first. Null: there is none yet. */
+  set conversationId(id: string | null) {
     this.#conversationId = id;
     for (const params of this.#early.splice(0)) this.onUpdate(params);
   }

@@ -3,6 +3,7 @@
  *
  * AST1  The library is loaded when an agent is started, and never before: it is an optional peer.
  * AST2  A start that its signal ends, or whose agent ends or refuses, leaves nothing open.
+ * AST3  A conversation that the agent answers not to take up, whatever the reason, does not keep one from beginning.
  */
 import { offstageError } from '../model/errors.ts';
 import { type AcpAgent, type AcpDialect, type AcpPeer, AcpSession } from './acp-session.ts';
@@ -16,7 +17,7 @@ export interface AcpAgentOptions {
   /** The absolute path that the conversation is about. */
   readonly cwd: string;
   /**
-   * A conversation to go on with. An agent that cannot resume, or does not know it any more, begins a new one: compare the
+   * A conversation to go on with. An agent that cannot resume, or answers that with an error, begins a new one: compare the
    * `conversationId` of the agent.
    */
   readonly conversationId?: string | undefined;
@@ -38,10 +39,26 @@ export interface AcpConnection extends AcpPeer {
   readonly closed: Promise<unknown>;
 }
 
-/** JSON-RPC's code for a session that the agent does not know. */
-const NOT_FOUND = -32_002;
-
-export const isNotFound = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === NOT_FOUND;
+/**
+ * False when the agent will not go on with the conversation (AST3); updates that come then are those of another one.
+ * `ended` is the connection's signal: what fails with the connection is no answer. @throws what `resume` rejects with then
+ */
+export async function takeUp(
+  session: AcpSession,
+  conversationId: string,
+  ended: AbortSignal,
+  resume: () => Promise<unknown>,
+): Promise<boolean> {
+  session.conversationId = conversationId;
+  try {
+    await resume();
+    return true;
+  } catch (error) {
+    if (ended.aborted) throw error;
+    session.conversationId = null;
+    return false;
+  }
+}
 
 /** @throws agent.start_failed, or the reason of the signal */
 export async function startAcp(

@@ -7,7 +7,7 @@
  */
 import type { Attestation } from '../model/agent.ts';
 import type { AcpAgent, AcpDialect, AcpSession } from './acp-session.ts';
-import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, isNotFound, startAcp } from './acp-start.ts';
+import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, startAcp, takeUp } from './acp-start.ts';
 import { AcpV1Mapping, type AcpV1MappingOptions } from './acp-v1-mapping.ts';
 import { watchedWire } from './acp-wire.ts';
 import { fieldsOf, isFields, textOf } from './read-json.ts';
@@ -62,17 +62,15 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
     session.conversationId = sessionId;
   };
   /** Loading tells the history again; resuming does not. */
-  const resume = async (sessionId: string, capabilities: unknown): Promise<void> => {
+  const resume = async (sessionId: string, capabilities: unknown): Promise<boolean> => {
     const { loadSession, sessionCapabilities } = fieldsOf(capabilities);
     const canResume = isFields(fieldsOf(sessionCapabilities).resume);
-    if (!canResume && loadSession !== true) return begin();
-    session.conversationId = sessionId;
+    if (!canResume && loadSession !== true) return false;
     session.isReplaying = true;
     try {
-      await peer.request(canResume ? agent.session.resume : agent.session.load, { sessionId, cwd, mcpServers: [] });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await begin();
+      return await takeUp(session, sessionId, connection.signal, () =>
+        peer.request(canResume ? agent.session.resume : agent.session.load, { sessionId, cwd, mcpServers: [] }),
+      );
     } finally {
       session.isReplaying = false;
     }
@@ -88,7 +86,7 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
       if (hello.protocolVersion !== VERSION) throw new Error(`it speaks version ${hello.protocolVersion} of the protocol`);
       session.connected(hello);
       const { conversationId } = options;
-      await (conversationId === undefined ? begin() : resume(conversationId, hello.agentCapabilities));
+      if (conversationId === undefined || !(await resume(conversationId, hello.agentCapabilities))) await begin();
     },
     prompt: (sessionId, prompt) => peer.request(agent.session.prompt, { sessionId, prompt: prompt as never }),
     cancel: (sessionId) => peer.notify(agent.session.cancel, { sessionId }),

@@ -4,7 +4,7 @@
  * AVA1  What it attests is the protocol's own: lists of background work, and idle.
  */
 import type { AcpAgent, AcpDialect, AcpSession } from './acp-session.ts';
-import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, isNotFound, startAcp } from './acp-start.ts';
+import { type AcpAgentOptions, type AcpConnection, DEFAULT_CLIENT_INFO, startAcp, takeUp } from './acp-start.ts';
 import { AcpV2Mapping } from './acp-v2-mapping.ts';
 import { watchedWire } from './acp-wire.ts';
 import { fieldsOf, textOf } from './read-json.ts';
@@ -57,21 +57,17 @@ async function open(options: AcpAgentOptions, session: AcpSession, mapping: AcpV
     const { sessionId } = await peer.request(agent.session.new, { cwd: options.cwd, mcpServers: [] });
     session.conversationId = sessionId;
   };
-  const resume = async (sessionId: string): Promise<void> => {
-    session.conversationId = sessionId;
-    try {
-      await peer.request(agent.session.resume, { sessionId, cwd: options.cwd, mcpServers: [] });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await begin();
-    }
-  };
+  const resume = (sessionId: string): Promise<boolean> =>
+    takeUp(session, sessionId, connection.signal, () =>
+      peer.request(agent.session.resume, { sessionId, cwd: options.cwd, mcpServers: [] }),
+    );
   return {
     async handshake() {
       const hello = await peer.request(agent.initialize, { protocolVersion: VERSION, info, capabilities: {} });
       if (hello.protocolVersion !== VERSION) throw new Error(`it speaks version ${hello.protocolVersion} of the protocol`);
       session.connected(hello);
-      await (options.conversationId === undefined ? begin() : resume(options.conversationId));
+      const { conversationId } = options;
+      if (conversationId === undefined || !(await resume(conversationId))) await begin();
     },
     prompt: (sessionId, prompt) => peer.request(agent.session.prompt, { sessionId, prompt: prompt as never }),
     cancel: (sessionId) => peer.notify(agent.session.cancel, { sessionId }),

@@ -207,17 +207,57 @@ describe('conversations', () => {
     ]);
   });
 
-  it.each<[string, JsonValue]>([
-    ['that nothing can resume', {}],
-    ['that the provider does not know any more', { loadSession: true }],
-  ])('%s begin anew', async (_, capabilities) => {
+  const loads: JsonValue = { loadSession: true };
+  const resumes: JsonValue = { sessionCapabilities: { resume: {} } };
+
+  it('that nothing can resume begin anew', async () => {
+    expect((await resume(new ScriptedAcp(able({})))).conversationId).toBe('conversation-one');
+  });
+
+  it.each(
+    [-32_002, -32_601, -32_603].flatMap((code) => [
+      { code, method: 'session/load', capabilities: loads },
+      { code, method: 'session/resume', capabilities: resumes },
+    ]),
+  )('AST3: $method answered with $code begins anew', async ({ code, method, capabilities }) => {
+    const provider = new ScriptedAcp({ initialize: { protocolVersion: 1, agentCapabilities: capabilities } });
+    const starting = resume(provider);
+    const { id } = await provider.next(method);
+    provider.send({ id: id as JsonValue, error: { code, message: 'no' } });
+    const { id: begun } = await provider.next('session/new');
+    provider.update(chunk('welcome'));
+    provider.send({ id: begun as JsonValue, result: { sessionId: 'conversation-one' } });
+    const agent = await starting;
+    expect(agent.conversationId).toBe('conversation-one');
+    expect(await new FrameReader(agent).until('output')).toMatchObject({ text: 'welcome' });
+  });
+
+  it.each([
+    ['session/load', loads],
+    ['session/resume', resumes],
+  ])('AST3: a connection that is lost during %s fails the start', async (method, capabilities) => {
     const provider = new ScriptedAcp(able(capabilities));
     const starting = resume(provider);
-    if (Object.keys(capabilities as object).length > 0) {
-      const { id } = await provider.next('session/load');
-      provider.send({ id: id as JsonValue, error: { code: -32_002, message: 'Resource not found' } });
-    }
-    expect((await starting).conversationId).toBe('conversation-one');
+    await provider.next(method);
+    await Promise.all([provider.end(), expect(starting).rejects.toMatchObject({ code: 'agent.start_failed' })]);
+    expect(provider.requests.map((request) => request.method)).not.toContain('session/new');
+  });
+
+  it('AST3: a start that is given up meanwhile begins nothing', async () => {
+    const provider = new ScriptedAcp(able(resumes));
+    const controller = new AbortController();
+    const starting = acpV1Agent({
+      ...provider.pair.host,
+      cwd: '/srv',
+      conversationId: 'conversation-old',
+      signal: controller.signal,
+    });
+    await provider.next('session/resume');
+    const reason = new Error('not wanted');
+    controller.abort(reason);
+    await expect(starting).rejects.toBe(reason);
+    await provider.inputEnded;
+    expect(provider.requests.map(({ method }) => method)).not.toContain('session/new');
   });
 });
 

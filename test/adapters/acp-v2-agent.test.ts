@@ -293,12 +293,25 @@ describe('conversations', () => {
     expect(await new FrameReader(agent).until('workload.snapshot')).toMatchObject({ workloads: [{ workloadId: 't' }] });
   });
 
-  it('that the provider does not know any more begin anew', async () => {
-    const provider = new ScriptedAcp(V2_ANSWERS);
+  it.each([-32_002, -32_601, -32_603])('AST3: that the provider does not take up (%d) begin anew', async (code) => {
+    const provider = new ScriptedAcp({ initialize: V2_ANSWERS.initialize as JsonValue });
     const starting = acpV2Agent({ ...provider.pair.host, cwd: '/srv', conversationId: 'conversation-old' });
     const { id } = await provider.next('session/resume');
-    provider.send({ id: id as JsonValue, error: { code: -32_002, message: 'Resource not found' } });
-    expect((await starting).conversationId).toBe('conversation-one');
+    provider.send({ id: id as JsonValue, error: { code, message: 'no' } });
+    const { id: begun } = await provider.next('session/new');
+    provider.update(state('running', { background: [] }));
+    provider.send({ id: begun as JsonValue, result: { sessionId: 'conversation-one' } });
+    const agent = await starting;
+    expect(agent.conversationId).toBe('conversation-one');
+    await new FrameReader(agent).until('workload.snapshot');
+  });
+
+  it('AST3: a connection that is lost while they are taken up fails the start', async () => {
+    const provider = new ScriptedAcp(V2_ANSWERS);
+    const starting = acpV2Agent({ ...provider.pair.host, cwd: '/srv', conversationId: 'conversation-old' });
+    await provider.next('session/resume');
+    await Promise.all([provider.end(), expect(starting).rejects.toMatchObject({ code: 'agent.start_failed' })]);
+    expect(provider.requests.map(({ method }) => method)).not.toContain('session/new');
   });
 
   it('updates that come before the id are told too', async () => {
