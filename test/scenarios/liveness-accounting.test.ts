@@ -222,6 +222,32 @@ describe('teardown', () => {
     expect(epochs().at(-1)).toBeGreaterThan(first);
   });
 
+  it('a record is kept while an execution retires, and made anew when that is over', async () => {
+    let closed = (): void => {};
+    const closing = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    await using lab = await sessionLab();
+    const session = await idleWith(lab, 'old work');
+    const epochs = () =>
+      lab.engine.events.flatMap((event) => (event.type === 'session.activity_changed' ? [event.activityEpoch] : []));
+    const first = epochs().at(-1) as number;
+    Object.assign(session.agent, { close: () => closing });
+    session.agent.exit();
+    await lab.settled();
+    expect(await session.tier()).toBeNull();
+    await session.ask('again');
+    expect(epochs().at(-1)).toBe(first);
+    session.agent.exit();
+    closed();
+    await lab.settled();
+    const since = lab.engine.events.length;
+    await session.ask('and again');
+    await lab.settled();
+    expect(epochs().at(-1)).toBe(first + 1);
+    expect(lab.publications('s', since)).toEqual([['generating', 0]]);
+  });
+
   it("L78: the predecessor retires under the successor's claim: claim, record and generation are the successor's", () => {
     const bare = bareLiveness();
     const s = bare.session('s');

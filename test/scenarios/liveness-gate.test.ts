@@ -302,6 +302,26 @@ describe('what an adapter must vouch for', () => {
     );
   });
 
+  it.each([
+    ['not attested', { ...FULL, snapshot: false }, { handoff: true, snapshot: true }],
+    ['attested, and not said at connect', FULL, null],
+    ['attested, and denied at connect', FULL, { handoff: true, snapshot: false }],
+    ['attested, and garbled at connect', FULL, { handoff: true, snapshot: 'true' as unknown as boolean }],
+  ])(
+    'a list of live work that is %s says nothing: neither that work has ended nor that there is more',
+    async (_, attests, announces) => {
+      await when(
+        async (s) => {
+          await s.reg('t1');
+          for (const workloads of [[], [{ workloadId: 't2', kind: 'subagent' as const }]])
+            await s.tell({ type: 'workload.snapshot', generation: 0, workloads });
+        },
+        async (s) => expect([await s.works(), await s.count()]).toEqual([['t1'], 1]),
+        { script: { attests }, announces },
+      );
+    },
+  );
+
   it('kinds that are only shown keep prompts out while the turn is open, and let them in when it has ended', async () => {
     const kinds: readonly WorkloadKind[] = ['shell'];
     await when(

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type MockAgent, mockAgent } from '../../src/adapters/mock-agent.ts';
 import type { AgentProfile } from '../../src/model/agent.ts';
 import type { PendingRequest } from '../../src/model/records.ts';
+import { gate } from '../support/executors.ts';
 import { FULL, LabSession, type SessionLab, sessionLab } from '../support/sessions.ts';
 
 /** Its prompt is open, its foreground handed off, and work goes on behind it. */
@@ -188,6 +189,26 @@ describe('what an agent asks', () => {
     await lab.settled();
     await ask(session, 'r1');
     expect(await shown(session)).toBe('r1');
+    await lab.offstage.sessions.answer('s', 'r1', 'yes');
+    await lab.settled();
+    // And nothing of the earlier ones comes after it.
+    expect(await shown(session)).toBeNull();
+    await expect(lab.offstage.sessions.answer('s', 'r2', 'yes')).rejects.toMatchObject({ code: 'request.not_found' });
+    expect(session.agent.answers).toEqual([{ requestId: 'r1', choice: 'yes' }]);
+  });
+
+  it('does not outlive its agent, also where a job keeps the session alive', async () => {
+    await using lab = await sessionLab({ executors: { gate: gate() } });
+    const session = await lab.running();
+    await lab.offstage.spawn({ kind: 'gate', sessionId: 's' });
+    for (const requestId of ['r1', 'r2']) await ask(session, requestId);
+    session.agent.crash();
+    await lab.settled();
+    expect(await session.view()).toMatchObject({ foregroundActivity: 'background', pending: null });
+    await session.ask('again');
+    await lab.settled();
+    expect(await shown(session)).toBeNull();
+    await expect(lab.offstage.sessions.answer('s', 'r2', 'yes')).rejects.toMatchObject({ code: 'request.not_found' });
   });
 
   it('is shown also where it comes before the word that the prompt was taken, and in a turn that nobody asked for', async () => {

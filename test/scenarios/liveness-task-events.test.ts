@@ -97,6 +97,22 @@ describe('what is told', () => {
     expect(await lab.offstage.tasks.get(session.taskId)).toMatchObject({ foregroundActivity: null, activeSubagentCount: 0 });
   });
 
+  it('has one order per task, also where nothing lives of it in between', async () => {
+    await using lab = await sessionLab();
+    const session = await lab.running();
+    const { taskId } = session;
+    const numbers = () => lab.engine.events.flatMap((event) => (event.type === 'task.updated' ? [event.taskSeq ?? 0] : []));
+    for (let cycle = 0; cycle < 3; cycle++) {
+      await session.done();
+      expect(await lab.offstage.tasks.get(taskId)).toMatchObject({ foregroundActivity: null, taskSeq: numbers().at(-1) });
+      await lab.offstage.tasks.setState(taskId, cycle % 2 === 0 ? 'review' : 'in_progress');
+      expect(await session.attempt()).toBe('accepted');
+    }
+    expect(lab.taskUpdates(taskId)).toHaveLength(7);
+    expect(numbers()).toHaveLength(10);
+    expect(numbers()).toEqual([...new Set(numbers())].sort((a, b) => a - b));
+  });
+
   it('L100: no list of sessions can be read: the aggregate keeps its baseline, and what is replayed leaves it out', async () => {
     const inner = memoryStore();
     let isReadable = true;

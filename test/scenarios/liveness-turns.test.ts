@@ -1,7 +1,7 @@
 /** Liveness 3: turns that the agent opens by itself, and interrupts. */
 import { describe, expect, it } from 'vitest';
 import type { Frame } from '../../src/model/agent.ts';
-import { gate } from '../support/executors.ts';
+import { gate, scripted } from '../support/executors.ts';
 import { FULL, type LabSession, type SessionLab, sessionLab } from '../support/sessions.ts';
 
 const SILENCE_MS = 5_000;
@@ -94,6 +94,18 @@ describe('an agent that speaks without having been asked', () => {
     expect(await turnOf(session)).toMatchObject({ origin: 'prompt' });
   });
 
+  it('is not ended by the idle of another generation, late or made up', async () => {
+    await using lab = await sessionLab();
+    const session = await waiting(lab);
+    await session.out('by the way', 0);
+    const generation = (await turnOf(session))?.generation as number;
+    for (const other of [session.generation, generation + 1, -1, Number.NaN]) await session.idle(other);
+    await session.tell({ type: 'turn.ended', generation: session.generation, stopReason: 'end_turn' });
+    expect(await turnOf(session)).toMatchObject({ origin: 'provider', generation });
+    await session.idle(generation);
+    expect(await turnOf(session)).toBeNull();
+  });
+
   it('is ended by silence, counted from its last word', async () => {
     await using lab = await sessionLab();
     const session = await waiting(lab);
@@ -178,6 +190,28 @@ describe('an agent that speaks without having been asked', () => {
   });
 });
 
+describe('the end of a turn', () => {
+  it('sweeps the tool calls that it opened in the foreground: what is still told of one is told of nobody', async () => {
+    await using lab = await sessionLab();
+    const session = await lab.running();
+    await session.call('never ended');
+    await session.reg('work', 'subagent', 'launch');
+    await session.call('of the child', { parent: 'launch' });
+    await session.done();
+    const since = lab.engine.events.length;
+    await session.update('never ended', { status: 'running', hasOutput: true, generation: 0 });
+    await session.update('of the child', { status: 'running', hasOutput: true, generation: 0 });
+    expect(await session.view()).toMatchObject({ foregroundActivity: 'background', turn: null });
+    expect(lab.publications('s', since)).toEqual([]);
+    // In a later turn neither is its output.
+    await session.ask('follow-up');
+    await lab.settled();
+    await session.idle();
+    await session.update('never ended', { status: 'completed', hasOutput: true });
+    expect(await session.tier()).toBe('background');
+  });
+});
+
 describe('an interrupt', () => {
   it.each(['never launched', 'settled', 'unloaded'] as const)('of a session that is %s leaves no trace', async (how) => {
     await using lab = await sessionLab();
@@ -228,6 +262,44 @@ describe('an interrupt', () => {
     expect((await lab.offstage.get('behind')).cancelRequestedAt).toBeNull();
     expect((await lab.offstage.get('elsewhere')).cancelRequestedAt).toBeNull();
     expect(await session.tier()).toBe('background');
+  });
+
+  it('leaves background work whole: also what a job of it waits for', async () => {
+    const held = gate();
+    const parent = scripted({
+      root: async (context) => {
+        await context.spawn({ kind: 'held', jobId: 'part', wait: true });
+        return (await context.wait('part')).resultText;
+      },
+    });
+    await using lab = await sessionLab({ executors: { held, parent } });
+    await lab.running();
+    await lab.offstage.spawn({ kind: 'parent', subject: 'root', jobId: 'root', sessionId: 's', wait: false });
+    await held.started('part');
+    await lab.settled();
+    expect(await lab.offstage.sessions.interrupt('s')).toEqual({ changed: true });
+    await lab.settled();
+    for (const jobId of ['root', 'part']) expect((await lab.offstage.get(jobId)).cancelRequestedAt).toBeNull();
+    await held.release('part', 'its result');
+    expect(await lab.offstage.wait('root')).toMatchObject({ status: 'completed', resultText: 'its result' });
+  });
+
+  it('that comes just as the agent has started ends the prompt and not the agent: the session waits for the next one', async () => {
+    let start = (_?: undefined): void => {};
+    const starting = new Promise<undefined>((resolve) => {
+      start = resolve;
+    });
+    await using lab = await sessionLab({ script: { attests: FULL, failStart: () => starting } });
+    const session = await lab.create();
+    const asking = session.ask().catch(({ code }) => code);
+    await lab.settled();
+    start();
+    expect(await lab.offstage.sessions.interrupt('s')).toEqual({ changed: true });
+    expect(await asking).toBe('prompt.interrupted');
+    await lab.settled();
+    expect(await session.view()).toMatchObject({ state: 'waiting_for_input', foregroundActivity: null, turn: null });
+    expect(await session.attempt()).toBe('accepted');
+    expect([lab.mock.starts.length, session.prompts.length]).toEqual([1, 1]);
   });
 
   it('of nobody is said so', async () => {

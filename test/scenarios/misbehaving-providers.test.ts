@@ -49,6 +49,34 @@ describe('one that never completes its work', () => {
     expect(await session.attempt()).toBe('accepted');
   });
 
+  it.each<[string, (session: LabSession) => Promise<void>]>([
+    ['its launch, told again', (s) => s.reg('forgotten', 'subagent', 'launch of forgotten')],
+    ['an update of its card', (s) => s.update('launch of forgotten')],
+    ['a call of its child', (s) => s.call('ls', { parent: 'launch of forgotten' })],
+    [
+      'the voice of its child',
+      (s) => s.tell({ type: 'output', generation: 0, text: 'child', parentToolCallId: 'launch of forgotten' }),
+    ],
+    [
+      'a list that names it',
+      (s) => s.tell({ type: 'workload.snapshot', generation: 0, workloads: [{ workloadId: 'forgotten' }] }),
+    ],
+  ])('is neither quiet nor uncertain any more by %s', async (_, sign) => {
+    await using lab = await sessionLab();
+    const session = await lab.running();
+    await session.reg('oldest');
+    await session.reg('forgotten', 'subagent', 'launch of forgotten');
+    await session.done();
+    await session.bgc();
+    await lab.clock.advance(QUIET_MS);
+    expect(await labels(lab)).toEqual([['forgotten', true, true]]);
+    const since = lab.engine.events.length;
+    await sign(session);
+    expect(await labels(lab)).toEqual([['forgotten', false, false]]);
+    expect(await session.view()).toMatchObject({ foregroundActivity: 'background', uncertainCount: 0, quietCount: 0 });
+    expect(lab.publications('s', since)).toEqual([]);
+  });
+
   it('may be the one whose end was told without a name: then it is labelled uncertain until it is heard of', async () => {
     await using lab = await sessionLab();
     const session = await begun(lab);
