@@ -117,6 +117,8 @@ export class AgentRunner {
       signal.throwIfAborted();
       starting = Promise.resolve(registered.start(this.#contextOf(execution, conversationId)));
       const agent = checkAgent(await unlessAborted(starting, signal));
+      // Given up in the very instant in which it had started.
+      signal.throwIfAborted();
       execution.agent = agent;
       this.#keepConversation(sessionId, agent.conversationId, conversationId);
     } catch (error) {
