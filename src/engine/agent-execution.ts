@@ -7,6 +7,7 @@
 import type { Agent } from '../model/agent.ts';
 import type { OffstageError } from '../model/errors.ts';
 import { fencedController } from './fenced-signal.ts';
+import type { FramePace } from './frame-pump.ts';
 
 export type AgentPhase = 'starting' | 'current' | 'retiring';
 
@@ -17,7 +18,7 @@ export interface AgentIdentity {
   readonly agentId: string;
 }
 
-export class AgentExecution implements AgentIdentity {
+export class AgentExecution implements AgentIdentity, FramePace {
   readonly executionId: string;
   readonly sessionId: string;
   readonly taskId: string;
@@ -29,7 +30,8 @@ export class AgentExecution implements AgentIdentity {
   hasHandoff = false;
   hasSnapshot = false;
   hasProcessRow = false;
-  framesTaken = 0;
+  /** As `FramePace` has it; kept by the pump of its frames. */
+  isResting = false;
   /** Why it has gone. */
   end: OffstageError | null = null;
   /** What could not be ended, in words. */

@@ -17,6 +17,7 @@ import type { StoreOperation } from '../persistence/store.ts';
 import { AgentExecution } from './agent-execution.ts';
 import { checkAgent } from './check-agent.ts';
 import type { Core } from './core.ts';
+import { pumpFrames } from './frame-pump.ts';
 import type { LiveSession } from './live-session.ts';
 import { capText, errorMessage } from './outcome.ts';
 import type { SessionStates } from './session-states.ts';
@@ -175,14 +176,13 @@ export class AgentRunner {
     // Made when it is needed: an error for every agent that lives is a tenth of what a session weighs.
     let error: OffstageError | null = null;
     try {
-      for await (const frame of agent.frames) {
-        if (execution.hasRetired) break;
-        this.#host.onFrame(session, execution, frame);
-        execution.framesTaken += 1;
-        // A flood of frames must not keep cancels and I/O out.
-        if (execution.framesTaken % LIMITS.framesPerTurn === 0)
-          await new Promise<void>((resolve) => this.#core.settings.clock.nextTurn(resolve));
-      }
+      await pumpFrames(agent.frames, {
+        clock: this.#core.settings.clock,
+        pace: execution,
+        isOver: () => execution.hasRetired,
+        take: (frame) => this.#host.onFrame(session, execution, frame),
+        unreadable: (cause) => this.#core.report('frame.unreadable', cause),
+      });
     } catch (cause) {
       error = isOffstageError(cause, 'agent.gone')
         ? cause

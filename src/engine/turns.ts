@@ -11,10 +11,10 @@ import { currentTurn } from '../machines/session-activity.ts';
 import type { TurnEnd } from '../model/agent.ts';
 import type { StopTimer } from '../model/clock.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
-import { LIMITS } from '../model/limits.ts';
 import type { JobError } from '../model/records.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import type { Core } from './core.ts';
+import { whenHeard } from './frame-pump.ts';
 import type { LiveSession } from './live-session.ts';
 import type { OpenPrompt } from './open-prompt.ts';
 import { errorMessage, errorOf } from './outcome.ts';
@@ -91,16 +91,8 @@ export class Turns {
   #answered(session: LiveSession, prompt: OpenPrompt, execution: AgentExecution, { stopReason, error }: Answer): void {
     const answer = (): void => this.#returned(session, prompt, stopReason, error);
     prompt.answer = answer;
-    this.#whenHeard(execution, answer);
-  }
-
-  /** What the agent told before it answered is heard first: its frames wait in a line, its answer does not. */
-  #whenHeard(execution: AgentExecution, answered: () => void): void {
-    const taken = execution.framesTaken;
-    this.#core.settings.clock.nextTurn(() => {
-      if (execution.framesTaken - taken >= LIMITS.framesPerTurn && !execution.hasRetired) this.#whenHeard(execution, answered);
-      else answered();
-    });
+    // What it told before is heard first: its frames wait in a line, its answer does not.
+    whenHeard(execution, this.#core.settings.clock, answer);
   }
 
   /** The agent took the prompt; also said by any frame of its generation. */

@@ -61,6 +61,8 @@ export const LIMITS = {
   readerBufferCharacters: 16 * MIB,
   /** Frames of one agent taken per turn of the event loop. */
   framesPerTurn: 256,
+  /** Turns of the event loop that an answer waits for the frames before it: a million of them. What then still comes is a flood. */
+  turnsToHear: 4_096,
   /** Prompts that wait for one session: more would be a queue that nobody reads. */
   ticketsPerSession: 1_000,
   /** Provider workloads of one session: an agent that launches without end is cut off, not followed. */
