@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { namesOf, readable, readOptions } from './engine/check-options.ts';
 import type { RegisteredExecutor } from './engine/core.ts';
 import type { Offstage } from './engine/offstage.ts';
+import { errorMessage } from './engine/outcome.ts';
 import type { ProcessReaper } from './engine/recovery.ts';
 import { checkFlag, checkPort, invalidOption, type Settings, settingsFrom } from './engine/settings.ts';
 import { startEngine } from './engine/start.ts';
@@ -151,9 +152,10 @@ function dataDirOf(options: OpenOptions<Executors>): string | null {
   return resolve(dataDir);
 }
 
-function executorsOf(options: OpenOptions<Executors>, { clock, agents }: Settings): ReadonlyMap<string, RegisteredExecutor> {
+function executorsOf(options: OpenOptions<Executors>, { clock, agents, log }: Settings): ReadonlyMap<string, RegisteredExecutor> {
   const own = readable('executors', () => entriesOf(options.executors), invalidOption);
-  const kinds: Executors = { command: commandExecutor({ clock }), agent: agentExecutor({ agents, clock }), ...own };
+  const onUnreadable = (error: unknown): void => log('error', 'frame.unreadable', { error: errorMessage(error) });
+  const kinds: Executors = { command: commandExecutor({ clock }), agent: agentExecutor({ agents, clock, onUnreadable }), ...own };
   return new Map(Object.entries(kinds).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
 }
 

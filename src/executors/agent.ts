@@ -5,17 +5,18 @@
  * AGJ2  It has nothing to do with the agent of the session it is registered on, and never takes that one's foreground.
  * AGJ3  There is nobody to ask: permission is declined, other questions are answered with nothing.
  * AGJ4  When told to end, the agent is asked to cancel first, and closed while there is grace left.
+ * AGJ5  However much it tells, and whatever: a frame that cannot be read is left out, and the job goes on and ends as any other (G16).
  */
 
 import { checkAgent } from '../engine/check-agent.ts';
 import { fencedController } from '../engine/fenced-signal.ts';
+import { type FramePace, pumpFrames, whenHeard } from '../engine/frame-pump.ts';
 import { errorMessage } from '../engine/outcome.ts';
 import { DEFAULT_AGENT } from '../engine/spawn-request.ts';
 import type { Agent, AgentContext, Agents, Frame, TurnEnd } from '../model/agent.ts';
 import type { Clock } from '../model/clock.ts';
-import { isOffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { type Executor, type JobContext, type JobOf, type Outcome, outcome } from '../model/executor.ts';
-import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import { type AgentInput, agentInput, contentOf } from './agent-input.ts';
 import { quietly } from './quietly.ts';
@@ -30,6 +31,8 @@ const CANCEL_SHARE = 1 / 3;
 export interface AgentExecutorOptions {
   readonly agents: Agents;
   readonly clock: Clock;
+  /** Told what was thrown while a frame was read, which is left out then. */
+  readonly onUnreadable?: ((error: unknown) => void) | undefined;
 }
 
 /**
@@ -61,7 +64,7 @@ async function runAgent(job: JobOf<AgentInput>, context: JobContext, options: Ag
   let result: Outcome;
   try {
     signal.throwIfAborted();
-    result = await converse(agent, contentOf(job.input), context, options.clock);
+    result = await converse(agent, contentOf(job.input), context, options);
   } catch (error) {
     // The first failure is the one to tell.
     await close().catch(() => {});
@@ -93,25 +96,32 @@ async function converse(
   agent: Agent,
   content: ReturnType<typeof contentOf>,
   context: JobContext,
-  clock: Clock,
+  options: AgentExecutorOptions,
 ): Promise<Outcome> {
   const { signal } = context;
-  const reader = new FrameReader(agent, context);
-  const gone = reader.read(clock);
-  const turn = Promise.resolve().then(() => agent.prompt(content, { generation: GENERATION, origin: 'human', signal }));
+  const reader = new FrameReader(agent, context, options);
+  const going = reader.read();
+  let hasAnswered = false;
+  const answer = Promise.resolve()
+    .then(() => agent.prompt(content, { generation: GENERATION, origin: 'human', signal }))
+    .finally(() => {
+      hasAnswered = true;
+      // All that it told before its answer is part of it.
+      return reader.heard();
+    });
+  // An answer that comes along with its end counts.
+  const gone = going.then((error) => (hasAnswered ? answer : Promise.reject(error)));
   // What it comes to after the job has given it up is for nobody.
-  turn.catch(() => {});
+  answer.catch(() => {});
   gone.catch(() => {});
-  const limit = cancelLimit(agent, context, clock);
+  const limit = cancelLimit(agent, context, options.clock);
   try {
-    const end = await Promise.race([turn, gone, limit.promise]);
-    // All that it told before its end is read by then.
-    await nextTurn(clock);
-    return conclude(end, reader.text, signal);
+    return conclude(await Promise.race([answer, gone, limit.promise]), reader.text, signal);
   } catch (error) {
     throw asFailure(error);
   } finally {
     limit.dispose();
+    reader.leave();
   }
 }
 
@@ -158,19 +168,21 @@ function asFailure(error: unknown): unknown {
   return offstageError('agent.failed', { message: errorMessage(error) }, { cause: error });
 }
 
-const nextTurn = (clock: Clock): Promise<void> => new Promise((resolve) => clock.nextTurn(resolve));
-
 /** Listens to the agent of one job. */
 class FrameReader {
   readonly #agent: Agent;
   readonly #context: JobContext;
+  readonly #options: AgentExecutorOptions;
+  readonly #pace: FramePace = { isResting: false };
   readonly #said = new TailText(LIMITS.resultTextBytes);
+  #isOver = false;
   #isNewParagraph = false;
   #doing = 'thinking';
 
-  constructor(agent: Agent, context: JobContext) {
+  constructor(agent: Agent, context: JobContext, options: AgentExecutorOptions) {
     this.#agent = agent;
     this.#context = context;
+    this.#options = options;
   }
 
   /** What the agent said so far, at most `LIMITS.resultTextBytes`. */
@@ -178,18 +190,35 @@ class FrameReader {
     return this.#said.text();
   }
 
-  /** Rejects when the agent has gone. An answer that comes along with its end counts. */
-  async read(clock: Clock): Promise<never> {
+  /** Resolves, with the reason, a turn of the event loop after the agent has gone or was left. */
+  async read(): Promise<OffstageError> {
+    const { clock, onUnreadable } = this.#options;
     let cause: unknown;
+    let message = 'it has closed its connection.';
     try {
-      for await (const frame of this.#agent.frames) this.#take(frame);
+      await pumpFrames(this.#agent.frames, {
+        clock,
+        pace: this.#pace,
+        isOver: () => this.#isOver,
+        take: (frame) => this.#take(frame),
+        unreadable: (error) => onUnreadable?.(error),
+      });
     } catch (error) {
       cause = error;
+      message = errorMessage(error);
     }
-    await nextTurn(clock);
-    if (isOffstageError(cause, 'agent.gone')) throw cause;
-    const message = cause === undefined ? 'it has closed its connection.' : errorMessage(cause);
-    throw offstageError('agent.gone', { message }, { cause });
+    await new Promise<void>((resolve) => clock.nextTurn(resolve));
+    return isOffstageError(cause, 'agent.gone') ? cause : offstageError('agent.gone', { message }, { cause });
+  }
+
+  /** Resolves when all that was told until now has been heard. */
+  heard(): Promise<void> {
+    return new Promise((resolve) => whenHeard(this.#pace, this.#options.clock, resolve));
+  }
+
+  /** Nothing more is heard. */
+  leave(): void {
+    this.#isOver = true;
   }
 
   #take(frame: Frame): void {
@@ -201,20 +230,22 @@ class FrameReader {
         break;
       case 'tool.call':
         if (frame.parentToolCallId === undefined) this.#isNewParagraph = true;
-        this.#working(frame.title ?? 'using a tool');
+        this.#working(titleOf(frame) ?? 'using a tool');
         break;
       case 'tool.update':
-        this.#working(frame.title ?? this.#doing);
+        this.#working(titleOf(frame) ?? this.#doing);
         break;
       case 'permission.request':
         this.#decline(frame.requestId, frame.options);
         break;
       default:
+        // What has nothing to do with a single prompt, or is unknown.
         break;
     }
   }
 
-  #say(text: string): void {
+  #say(text: unknown): void {
+    if (typeof text !== 'string') return;
     // Between two messages lies a tool call; nothing else tells that one has ended.
     const whole = this.#isNewParagraph && this.#said.totalBytes > 0 ? `\n\n${text}` : text;
     this.#isNewParagraph = false;
@@ -229,21 +260,33 @@ class FrameReader {
   }
 
   /** AGJ3. */
-  #decline(requestId: string, options: readonly JsonValue[]): void {
+  #decline(requestId: string, options: unknown): void {
     Promise.resolve()
-      .then(() => this.#agent.answer?.(requestId, rejection(options)))
+      .then(() => rejection(options))
+      .catch(() => null)
+      .then((choice) => this.#agent.answer?.(requestId, choice))
       .catch(() => {});
   }
 }
 
+const titleOf = ({ title }: { readonly title?: unknown }): string | undefined => (typeof title === 'string' ? title : undefined);
+
 /** The option that says no, as ACP names it; null where there is none. */
-function rejection(options: readonly JsonValue[]): JsonValue {
-  for (const kind of ['reject_once', 'reject_always']) {
-    for (const option of options) {
-      if (typeof option !== 'object' || option === null || Array.isArray(option)) continue;
-      const { kind: itsKind, optionId } = option as { readonly [name: string]: JsonValue };
-      if (itsKind === kind && typeof optionId === 'string') return optionId;
-    }
+function rejection(options: unknown): string | null {
+  const ids = new Map<unknown, string>();
+  for (const option of Array.isArray(options) ? options : []) {
+    const { kind, optionId } = readOption(option);
+    if (typeof optionId === 'string' && !ids.has(kind)) ids.set(kind, optionId);
   }
-  return null;
+  return ids.get('reject_once') ?? ids.get('reject_always') ?? null;
+}
+
+/** Nothing of one that cannot be read: another may say no. */
+function readOption(option: unknown): { readonly kind?: unknown; readonly optionId?: unknown } {
+  try {
+    const { kind, optionId } = option as { readonly kind?: unknown; readonly optionId?: unknown };
+    return { kind, optionId };
+  } catch {
+    return {};
+  }
 }
