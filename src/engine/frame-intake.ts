@@ -95,7 +95,7 @@ export class FrameIntake {
       case 'permission.request':
         // Of a turn that is over nobody is asked any more.
         if (this.#isOver(session, execution, frame, prompt)) break;
-        this.#host.requests.ask(session, execution, frame);
+        this.#host.requests.ask(session, execution, frame, this.#provenTurn(session, execution, frame));
         break;
       case 'capability':
         execution.hasHandoff = frame.handoff === true;
@@ -277,6 +277,13 @@ export class FrameIntake {
     const turns = session.record?.context.turns ?? [];
     if (Number.isSafeInteger(proven) && proven > 0) return proven;
     return turns.findLast((turn) => turn.executionId === execution.executionId && turn.isAccepted)?.generation ?? 0;
+  }
+
+  /** The turn a question belongs to: the proven one, or the one that the agent opened by itself; else none. */
+  #provenTurn(session: LiveSession, execution: AgentExecution, frame: Frame): number {
+    if (frame.generation > 0) return frame.generation;
+    const turn = this.#isOfProviderTurn(session, execution, frame) ? this.#host.turns.byProvider(session) : null;
+    return turn?.generation ?? 0;
   }
 
   #isOver(session: LiveSession, execution: AgentExecution, frame: Frame, prompt: OpenPrompt | null): boolean {

@@ -6,14 +6,15 @@
  */
 import { type ActivityValue, NO_ACTIVITY } from '../model/activity.ts';
 import type { BoundedMap } from '../model/bounded-map.ts';
-import type { PendingRequest, SessionRow } from '../model/records.ts';
+import type { SessionRow } from '../model/records.ts';
 import type { ActivityRecord } from './activity-record.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import type { OpenPrompt } from './open-prompt.ts';
+import type { AskedRequest } from './session-requests.ts';
 import type { WaitingPrompt } from './ticket-line.ts';
 
 /** Shared while there are none. */
-const NONE: PendingRequest[] = [];
+const NONE: readonly AskedRequest[] = [];
 const NOBODY: readonly AgentExecution[] = [];
 
 export class LiveSession {
@@ -37,7 +38,7 @@ export class LiveSession {
   /** The prompt that holds the claim. */
   claimant: OpenPrompt | null = null;
   /** Requests of the agent that nobody has answered; the first one is the row's. */
-  requests: PendingRequest[] = NONE;
+  requests: readonly AskedRequest[] = NONE;
   /** Usage of turns that are closed; the open ones keep theirs. */
   usage: Readonly<Record<string, number>> | null = null;
   /** Tool calls that became jobs, with their executions (W3). */

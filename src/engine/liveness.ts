@@ -89,6 +89,7 @@ export class Liveness {
   /** Whether the chart of the session took the event. Tell it with `settle`. */
   send(session: LiveSession, event: ActivityEvent): boolean {
     const hasTaken = this.recordOf(session).send(event);
+    if (!hasTaken) this.#core.rejectedEvents += 1;
     this.touch(session);
     return hasTaken;
   }

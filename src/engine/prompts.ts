@@ -195,6 +195,8 @@ export class Prompts {
   #claim(session: LiveSession, request: PromptRequest): OpenPrompt | null {
     const { liveness, settings } = this.#core;
     const takesHandoff = request.origin === 'human' && this.#admitsBesideOpenPrompt(session);
+    // Conservative: whatever is said of the turn, its prompt has not returned.
+    if (session.promptCount > 0 && this.#admission(session) === 'conservative') return null;
     const claimId = liveness.nextClaimId();
     if (!liveness.send(session, { type: 'claim.take', claimId, takesHandoff })) {
       liveness.settle();
@@ -209,10 +211,13 @@ export class Prompts {
     return prompt;
   }
 
-  #admitsBesideOpenPrompt({ row, record }: LiveSession): boolean {
+  #admission({ row }: LiveSession): 'attested' | 'conservative' {
     const { agents, admission } = this.#core.settings;
-    const rule = agents[row?.agentId ?? DEFAULT_AGENT]?.admission ?? admission;
-    return rule === 'attested' && record?.hasUnadmittingWork !== true;
+    return agents[row?.agentId ?? DEFAULT_AGENT]?.admission ?? admission;
+  }
+
+  #admitsBesideOpenPrompt(session: LiveSession): boolean {
+    return this.#admission(session) === 'attested' && session.record?.hasUnadmittingWork !== true;
   }
 
   #isHandoff({ record }: LiveSession): boolean {

@@ -47,9 +47,15 @@ export class SessionRooms {
     const requests = new SessionRequests(core, states);
     const onFree = (session: LiveSession): void => this.#prompts.serve(session);
     core.liveness.onFree = onFree;
-    const clearRequests = (session: LiveSession): void => requests.clear(session);
+    const clearRequests = (session: LiveSession, generation: number | 'all'): void => requests.clear(session, generation);
     const showRequests = (session: LiveSession): void => requests.show(session);
-    const turns = new Turns(core, { states, showRequests, clearRequests, onFree });
+    const turns = new Turns(core, {
+      states,
+      showRequests,
+      clearRequests,
+      onFree,
+      onGone: (session, execution, error) => this.#agents.retire(session, execution, error),
+    });
     const frames = new FrameIntake(core, { turns, requests, onFree });
     this.#agents = new AgentRunner(core, {
       states,

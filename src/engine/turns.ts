@@ -25,10 +25,12 @@ export interface TurnsHost {
   readonly states: SessionStates;
   /** The session is running: what its agent has asked is shown. */
   showRequests(session: LiveSession): void;
-  /** The session waits for no answer of this agent any more. */
-  clearRequests(session: LiveSession): void;
+  /** What the agent asked in that turn, or at all, waits for no answer any more. */
+  clearRequests(session: LiveSession, generation: number | 'all'): void;
   /** The foreground may be free. */
   onFree(session: LiveSession): void;
+  /** The agent says, in answer to a prompt, that it has gone. */
+  onGone(session: LiveSession, execution: AgentExecution, error: OffstageError): void;
 }
 
 /** A turn that the agent opened by itself. */
@@ -84,7 +86,13 @@ export class Turns {
     }
     turn.then(
       (end) => this.#answered(session, prompt, execution, answerOf(end)),
-      (error) => this.#answered(session, prompt, execution, { stopReason: null, error: agentError(error) }),
+      (error) => {
+        const failure = agentError(error);
+        // The same end, whether its frames or its answer tell of it first.
+        if (failure.code === 'agent.gone')
+          whenHeard(execution, settings.clock, () => this.#host.onGone(session, execution, failure));
+        else this.#answered(session, prompt, execution, { stopReason: null, error: failure });
+      },
     );
   }
 
@@ -152,6 +160,7 @@ export class Turns {
     this.#byProvider.delete(session);
     rest(turn);
     session.record?.sweepTools(turn.execution.executionId, turn.generation);
+    this.#host.clearRequests(session, turn.generation);
     this.#core.liveness.send(session, { type: 'turn.end', generation: turn.generation });
     this.#tellEnd(session, turn.generation, stopReason, null);
     this.#afterTurn(session);
@@ -206,7 +215,7 @@ export class Turns {
         this.#rollBack(session, prompt, error);
       }
     }
-    this.#host.clearRequests(session);
+    this.#host.clearRequests(session, 'all');
     // A prompt that was never taken leaves no turn that was cut off.
     if (!isCutOff && session.agent === null) this.#host.states.change(session, { type: 'turns.closed' });
   }
@@ -263,6 +272,7 @@ export class Turns {
     if (prompt.usage !== null) session.usage = addUsage(session.usage, prompt.usage);
     const { execution, generation } = prompt;
     if (execution !== null) session.record?.sweepTools(execution.executionId, generation);
+    this.#host.clearRequests(session, generation);
   }
 
   /** The prompts whose place this one takes. */
@@ -278,8 +288,9 @@ export class Turns {
   closeIfOver(session: LiveSession): void {
     const { record, row } = session;
     if (row?.state !== 'running' || (record !== null && (currentTurn(record.context) !== null || record.isClaimed))) return;
-    this.#host.clearRequests(session);
     this.#host.states.change(session, { type: 'turns.closed' });
+    // What belongs to none of them, and waits for a person, is still asked.
+    if (session.requests.length > 0) this.#host.showRequests(session);
   }
 
   #afterTurn(session: LiveSession): void {
