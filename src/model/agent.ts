@@ -125,11 +125,17 @@ export type PromptContent = JsonValue;
 /**
  * The port to one running agent: one conversation. Made, and started, by a factory in the option `agents`.
  * @example
- * const echo: Agent = {
- *   attests: { workloads: [], yield: false, handoff: false, snapshot: false },
- *   frames: (async function* () {})(),
- *   prompt: async () => ({ stopReason: 'end_turn' }),
- *   close: () => {},
+ * const echo: AgentFactory = () => {
+ *   const frames = new PassThrough({ objectMode: true });
+ *   return {
+ *     attests: { workloads: [], yield: false, handoff: false, snapshot: false },
+ *     frames,
+ *     prompt: async (content, { generation }) => {
+ *       frames.write({ type: 'output', generation, text: String(content) });
+ *       return { stopReason: 'end_turn' };
+ *     },
+ *     close: () => void frames.end(),
+ *   };
  * };
  */
 export interface Agent {
