@@ -198,6 +198,7 @@ describe.each(HOSTILE_ERRORS)('%s', (_name, hostile) => {
     await s.tell({ type: 'permission.request', generation: s.generation, requestId: 'r', kind: 'permission', options: [] });
     const answer = lab.offstage.sessions.answer('s', 'r', 'yes');
     await expect(answer).rejects.toMatchObject({ code: 'agent.failed', message: expect.stringMatching(/./) });
+    await lab.settled();
     expect([(await s.view()).pending?.requestId, stray.count]).toEqual(['r', 0]);
   });
 });
