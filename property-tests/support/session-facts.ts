@@ -64,6 +64,8 @@ export class ModelSession {
   isInterrupted = false;
   execution: ModelExecution | null = null;
   start: Start | null = null;
+  /** Starts that were given up, and whose factory never came to an end. */
+  givenUp = 0;
   claim: ModelPrompt | null = null;
   /** Accepted, and neither over nor replaced. */
   turns: ModelPrompt[] = [];
@@ -93,14 +95,19 @@ export class ModelSession {
 
   /** Whether anything is left to be remembered. */
   get isHeld(): boolean {
-    const { execution, start, claim, tickets, jobs, work } = this;
-    return execution !== null || start !== null || claim !== null || tickets.length + jobs.present + work.works.length > 0;
+    const { execution, start, claim, givenUp, tickets, jobs, work } = this;
+    if (execution !== null || start !== null || claim !== null) return true;
+    return givenUp + tickets.length + jobs.present + work.works.length > 0;
   }
 
   get hasHandoff(): boolean {
     return this.turns.length > 0 || this.own !== null;
   }
 }
+
+/** Its ticket came to an end before it was served: the same promptId is a new prompt. */
+export const hasLostTicket = ({ told }: ModelAsk): boolean =>
+  ['failed', 'cancelled', 'dropped'].includes(told.at(-1) ?? 'accepted');
 
 export const isRefused = ({ answer }: ModelAsk): boolean => typeof answer === 'object' && 'refused' in answer;
 

@@ -10,6 +10,7 @@ import {
   activityOf,
   admits,
   claimOf,
+  hasLostTicket,
   isOwn,
   isRefused,
   type ModelAsk,
@@ -51,8 +52,9 @@ export class SessionModel {
 
   ask(session: ModelSession, given: Pick<ModelAsk, 'promptId' | 'origin' | 'whenBusy'>): ModelAsk {
     const known = this.asks.find(({ promptId }) => promptId === given.promptId);
-    if (known !== undefined && !isRefused(known)) return known;
-    const ask: ModelAsk = { ...given, answer: 'pending', told: [] };
+    if (known !== undefined && !isRefused(known) && !hasLostTicket(known)) return known;
+    // What was told of an earlier ticket of the same promptId stays told.
+    const ask: ModelAsk = { ...given, answer: 'pending', told: known?.told ?? [] };
     this.asks.splice(known === undefined ? this.asks.length : this.asks.indexOf(known), known === undefined ? 0 : 1, ask);
     this.#try(session, ask);
     return ask;
@@ -129,7 +131,10 @@ export class SessionModel {
       if (prompt.phase === 'claimed') {
         const { start } = session;
         session.start = null;
-        if (start !== null) this.#startFailed(session, start);
+        if (start !== null) {
+          session.givenUp += 1;
+          this.#startFailed(session, start);
+        }
         this.#release(session, prompt, 'prompt.interrupted');
         const waiting = session.waiting.splice(0);
         this.#later(() => {
