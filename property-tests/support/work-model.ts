@@ -129,12 +129,14 @@ export class WorkModel {
     const id = key(execution, toolCallId);
     const isEnd = ENDS.includes(frame.status);
     const isWork = work !== undefined && this.ruleOf(work.kind) !== null;
+    // Also a call that was told to have launched work before it was told itself.
+    const isBackground = isWork || this.#launches.has(id);
     let call = this.#calls.get(id);
-    if (call === undefined && (frame.isCall || isWork || parentToolCallId !== undefined)) {
-      call = { owner: isWork ? 'background' : 'foreground', generation: frame.generation };
+    if (call === undefined && (frame.isCall || isBackground || parentToolCallId !== undefined)) {
+      call = { owner: isBackground ? 'background' : 'foreground', generation: frame.generation };
       this.#calls.set(id, call);
     }
-    if (call !== undefined && isWork && call.owner === 'foreground') call.owner = 'background';
+    if (call !== undefined && isBackground && call.owner === 'foreground') call.owner = 'background';
     if (call !== undefined && parentToolCallId !== undefined) call.owner = 'child';
     if (isWork && !this.isDispatched(execution, toolCallId) && (!isEnd || work.isDetached)) {
       this.register(execution, { workloadId: work.workloadId ?? toolCallId, toolCallId, kind: work.kind }, now);
