@@ -106,8 +106,8 @@ export class ModelSession {
 }
 
 /** Its ticket came to an end before it was served: the same promptId is a new prompt. */
-export const hasLostTicket = ({ told }: ModelAsk): boolean =>
-  ['failed', 'cancelled', 'dropped'].includes(told.at(-1) ?? 'accepted');
+export const hasLostTicket = ({ answer, told }: ModelAsk): boolean =>
+  answer === 'queued' && ['failed', 'cancelled', 'dropped'].includes(told.at(-1) ?? '');
 
 export const isRefused = ({ answer }: ModelAsk): boolean => typeof answer === 'object' && 'refused' in answer;
 
@@ -141,8 +141,10 @@ export function activityOf({ work, jobs, state, isSpeaking }: ModelSession, { di
 }
 
 /** Whether a prompt is let in at this instant (liveness 3 and 4). */
-export function admits({ turns, stuck, work, isSpeaking }: ModelSession, origin: PromptOrigin, { admission }: Rules): boolean {
+export function admits(session: ModelSession, origin: PromptOrigin, { admission }: Rules): boolean {
+  const { turns, stuck, work, isSpeaking, prompts } = session;
   if (isSpeaking || stuck.size > 0) return false;
+  if (admission === 'conservative' && prompts.some(({ isRpcOpen }) => isRpcOpen)) return false;
   if (turns.length === 0) return true;
   return origin === 'human' && admission === 'attested' && work.works.every((one) => one.admits);
 }
