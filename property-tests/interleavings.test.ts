@@ -7,12 +7,11 @@ import { expect, it } from 'vitest';
 import type { Executors, JobContext, JobOf } from '../src/model/executor.ts';
 import { isTerminal } from '../src/model/records.ts';
 import { memoryStore } from '../src/persistence/memory-store.ts';
-import type { Store, StoreEntry } from '../src/persistence/store.ts';
-import { type VirtualClock, virtualClock } from '../src/testing/virtual-clock.ts';
 import { keptStore } from '../test/support/kept-store.ts';
 import { type TestEngine, testEngine } from '../test/support/test-engine.ts';
-import { assertReadersAgree, turn, wholeLog } from './support/engine-lab.ts';
+import { assertReadersAgree, wholeLog } from './support/engine-lab.ts';
 import { LIMIT_MS, times } from './support/how-often.ts';
+import { type Hop, pump, scheduledClock, scheduledStore } from './support/scheduled.ts';
 import { Witness } from './support/witness.ts';
 
 const which = fc.nat(20);
@@ -38,61 +37,6 @@ const ask = fc.oneof(
   },
 );
 type Ask = typeof ask extends fc.Arbitrary<infer One> ? One : never;
-
-type Hop = (label: string) => Promise<void>;
-
-/** Every call waits for its turn before it touches the store, and again before it is answered. */
-function scheduledStore(inner: Store, hop: Hop): Store {
-  const through = async <T>(label: string, act: () => Promise<T>): Promise<T> => {
-    await hop(`${label} begins`);
-    const [result] = await Promise.allSettled([act()]);
-    await hop(`${label} is answered`);
-    if (result.status === 'rejected') throw result.reason;
-    return result.value;
-  };
-  return {
-    get: (key) => through('read', () => inner.get(key)),
-    getMany: (keys) => through('read', () => inner.getMany(keys)),
-    batch: (operations, options) => through('write', () => inner.batch(operations, options)),
-    close: () => through('close', () => inner.close()),
-    range(options) {
-      // As of the call: that is the contract.
-      const entries = inner.range(options);
-      return (async function* (): AsyncGenerator<StoreEntry> {
-        await hop('range begins');
-        for await (const entry of entries) yield entry;
-        await hop('range ends');
-      })();
-    },
-  };
-}
-
-const scheduledClock = (hop: Hop): VirtualClock => {
-  const clock = virtualClock();
-  return Object.assign(Object.create(clock) as VirtualClock, {
-    nextTurn: (callback: () => void) => void hop('turn').then(callback),
-  });
-};
-
-/** Lets the scheduler go on until `until` has settled. Real turns pass only while nothing is scheduled. */
-async function pump<T>(scheduler: fc.Scheduler, until: PromiseLike<T>): Promise<T> {
-  let isDone = false;
-  const end = (): void => {
-    isDone = true;
-  };
-  until.then(end, end);
-  for (let idle = 0; !isDone; ) {
-    if (scheduler.count() > 0) {
-      await scheduler.waitNext(1);
-      idle = 0;
-    } else {
-      idle += 1;
-      if (idle > 100) throw new Error('nothing is left to do, and somebody still waits');
-      await turn();
-    }
-  }
-  return until;
-}
 
 /** Users who ask one thing after the other, and tell the witness what they were told. */
 class Scene {

@@ -4,24 +4,60 @@ export type { EventCallback } from './engine/event-bus.ts';
 export type { EventsOptions } from './engine/event-reader.ts';
 export { type InputOf, Offstage } from './engine/offstage.ts';
 export type { OutputPiece, PrintedOptions, PrintedOutput } from './engine/output-log.ts';
-export type { JobsModel, LiveJobRow, PoolModel, ReadModel } from './engine/read-models.ts';
+export type {
+  JobsModel,
+  LiveJobRow,
+  PoolModel,
+  ReadModel,
+  SessionActivity,
+  SessionsModel,
+  TasksModel,
+} from './engine/read-models.ts';
 export type { RecoveryReport } from './engine/recovery.ts';
 export type { PruneResult } from './engine/retention.ts';
 export type { CreateSessionOptions, CreateTaskOptions } from './engine/sessions.ts';
+export type { AgentInput } from './executors/agent-input.ts';
 export { type CommandExecutorOptions, commandExecutor } from './executors/command.ts';
 export type { CommandInput } from './executors/command-input.ts';
 export { type ThreadExecutorOptions, threadExecutor } from './executors/thread.ts';
+export type {
+  Activity,
+  ActivityValue,
+  SessionView,
+  TaskPending,
+  TaskView,
+  TurnView,
+  WorkloadView,
+} from './model/activity.ts';
+export type {
+  Agent,
+  AgentContext,
+  AgentFactory,
+  AgentProfile,
+  Agents,
+  Attestation,
+  Frame,
+  PromptContent,
+  PromptContext,
+  PromptOrigin,
+  ToolStatus,
+  ToolWork,
+  TurnEnd,
+} from './model/agent.ts';
 export type { Clock, IdSource, StopTimer } from './model/clock.ts';
 export { ERRORS, type ErrorCode, isOffstageError, OffstageError } from './model/errors.ts';
-export type {
-  JobEventBody,
-  JobRecordEvent,
-  OffstageEvent,
-  RecordEvent,
-  ResyncEvent,
-  SessionRecordEvent,
-  TaskRecordEvent,
-  VolatileEvent,
+export {
+  isVolatileEvent,
+  type JobEventBody,
+  type JobRecordEvent,
+  type LiveActivity,
+  type OffstageEvent,
+  type RecordEvent,
+  type ResyncEvent,
+  type SessionRecordEvent,
+  type TaskActivityEvent,
+  type TaskRecordEvent,
+  type VolatileEvent,
 } from './model/events.ts';
 export {
   type AnyExecutor,
@@ -51,11 +87,14 @@ export {
   type JobRecord,
   type JobStatus,
   type JobView,
+  type PendingRequest,
   type ProcessRecord,
   type ReasonCode,
   type SessionRow,
   type SessionState,
+  TASK_STATES,
   type TaskRow,
+  type TaskState,
   type TerminalStatus,
 } from './model/records.ts';
 export type {
@@ -80,6 +119,16 @@ export type {
   WaitManyOptions,
   WaitOptions,
 } from './model/requests.ts';
+export type {
+  Changed,
+  CompleteWorkload,
+  InterruptOptions,
+  PromptAnswer,
+  PromptOptions,
+  PromptTicket,
+  RegisterWorkload,
+  WorkloadSnapshot,
+} from './model/session-requests.ts';
 export { type BuiltInKinds, type OpenOptions, open } from './open.ts';
 export { type LevelStoreOptions, levelStore } from './persistence/level-store.ts';
 export { memoryStore } from './persistence/memory-store.ts';

@@ -7,9 +7,12 @@ import { join, resolve } from 'node:path';
 import { namesOf, readable, readOptions } from './engine/check-options.ts';
 import type { RegisteredExecutor } from './engine/core.ts';
 import type { Offstage } from './engine/offstage.ts';
+import { errorMessage } from './engine/outcome.ts';
 import type { ProcessReaper } from './engine/recovery.ts';
-import { checkFlag, checkPort, invalidOption, settingsFrom } from './engine/settings.ts';
+import { checkFlag, checkPort, invalidOption, type Settings, settingsFrom } from './engine/settings.ts';
 import { startEngine } from './engine/start.ts';
+import { agentExecutor } from './executors/agent.ts';
+import type { AgentInput } from './executors/agent-input.ts';
 import { commandExecutor } from './executors/command.ts';
 import type { CommandInput } from './executors/command-input.ts';
 import { resolveExecutor } from './executors/inline.ts';
@@ -35,6 +38,7 @@ export interface OpenOptions<Kinds extends Executors = {}> extends EngineOptions
 /** Kinds that every engine runs. */
 export interface BuiltInKinds {
   readonly command: Executor<CommandInput, unknown>;
+  readonly agent: Executor<AgentInput, unknown>;
   readonly [kind: string]: Executor;
 }
 
@@ -45,6 +49,13 @@ const NAMES = namesOf<OpenOptions<Executors>>({
   workers: true,
   perSessionLimit: true,
   executors: true,
+  agents: true,
+  display: true,
+  admission: true,
+  interruptGraceMs: true,
+  outOfTurnIdleMs: true,
+  turnTimeoutMs: true,
+  quietAfterMs: true,
   clock: true,
   ids: true,
   durability: true,
@@ -69,7 +80,8 @@ export type OpenWith<Bodies, Given> = Omit<OpenOptions, 'executors'> & {
 };
 
 /** The kinds of an engine: the host's own and the built-in ones. */
-export type KindsOf<Given> = (Given extends Executors ? Given : unknown) & Pick<BuiltInKinds, 'command'>;
+export type KindsOf<Given> = (Given extends Executors ? Given : unknown) &
+  Omit<Pick<BuiltInKinds, 'command' | 'agent'>, keyof Given>;
 
 const REAP_DEADLINE_MS = 10_000;
 
@@ -87,7 +99,7 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
   const options = readOptions('options', given, NAMES, invalidOption);
   const dataDir = dataDirOf(options);
   const settings = settingsFrom(options, process.env, dataDir === null ? null : join(dataDir, 'output'));
-  const executors = executorsOf(options as OpenOptions<Executors>, settings.clock);
+  const executors = executorsOf(options as OpenOptions<Executors>, settings);
   if (checkFlag('control', options.control) === true && dataDir === null) {
     throw offstageError('config.invalid', { option: 'control', message: 'it needs a dataDir' });
   }
@@ -140,12 +152,10 @@ function dataDirOf(options: OpenOptions<Executors>): string | null {
   return resolve(dataDir);
 }
 
-function executorsOf(
-  options: OpenOptions<Executors>,
-  clock: Parameters<typeof commandExecutor>[0]['clock'],
-): ReadonlyMap<string, RegisteredExecutor> {
+function executorsOf(options: OpenOptions<Executors>, { clock, agents, log }: Settings): ReadonlyMap<string, RegisteredExecutor> {
   const own = readable('executors', () => entriesOf(options.executors), invalidOption);
-  const kinds: Executors = { command: commandExecutor({ clock }), ...own };
+  const onUnreadable = (error: unknown): void => log('error', 'frame.unreadable', { error: errorMessage(error) });
+  const kinds: Executors = { command: commandExecutor({ clock }), agent: agentExecutor({ agents, clock, onUnreadable }), ...own };
   return new Map(Object.entries(kinds).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
 }
 

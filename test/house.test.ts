@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { jobMachine, supervisorMachine } from '../src/machines/index.ts';
+import { jobMachine, sessionActivityMachine, sessionMachine, supervisorMachine, taskMachine } from '../src/machines/index.ts';
 import { ERRORS } from '../src/model/errors.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -117,7 +117,13 @@ describe('time, timers, randomness', () => {
 });
 
 describe('machines', () => {
-  const machines = { job: jobMachine, supervisor: supervisorMachine };
+  const machines = {
+    job: jobMachine,
+    session: sessionMachine,
+    'session-activity': sessionActivityMachine,
+    supervisor: supervisorMachine,
+    task: taskMachine,
+  };
 
   it.each(Object.entries(machines))('%s sets maxIterations', (_, machine) => {
     expect(machine.options?.maxIterations).toBeLessThan(Number.POSITIVE_INFINITY);

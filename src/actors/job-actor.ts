@@ -7,7 +7,7 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { abandonedFields, CRASH_MESSAGE, type JobChartContext, type JobEvent, jobMachine, NEW_JOB } from '../machines/job.ts';
 import type { JobStatus } from '../model/records.ts';
-import type { JobRoster } from './supervisor-actor.ts';
+import type { Roster } from './supervisor-actor.ts';
 
 export type JobActor = ActorRefFrom<typeof jobMachine>;
 type JobSnapshot = ReturnType<JobActor['getSnapshot']>;
@@ -33,7 +33,7 @@ const resolvedJobMachine = Object.create(jobMachine, {
 }) as typeof jobMachine;
 
 /** Starts the actor of one job in the given unfinished state. */
-export function startJobActor(roster: JobRoster, state: 'pending' | 'queued' | 'running', context: JobChartContext): JobActor {
+export function startJobActor(roster: Roster, state: 'pending' | 'queued' | 'running', context: JobChartContext): JobActor {
   const template = TEMPLATES[state];
   const actor = createActor(resolvedJobMachine, { id: 'job', parent: roster, snapshot: { ...template, context } as JobSnapshot });
   actor.start();

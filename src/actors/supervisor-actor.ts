@@ -1,8 +1,8 @@
 /**
- * The root of one engine's actor system: the supervisor, and under it the roster that all job actors call their parent.
+ * The root of one engine's actor system: the supervisor, and under it one roster each that all job, session and task actors call their parent.
  *
  * ACT3  A throwing, rejecting or re-entering inspector harms no actor: XState would wedge the actor that is being inspected.
- * ACT4  The roster keeps nothing per job; XState's own list of children is copied on every spawn and never forgets.
+ * ACT4  A roster keeps nothing per child; XState's own list of children is copied on every spawn and never forgets.
  */
 import { type ActorRefFrom, createActor, fromTransition } from 'xstate';
 import { supervisorMachine } from '../machines/supervisor.ts';
@@ -10,12 +10,14 @@ import type { Inspect } from '../model/options.ts';
 
 const rosterLogic = fromTransition((state: null) => state, null);
 
-export type JobRoster = ActorRefFrom<typeof rosterLogic>;
+export type Roster = ActorRefFrom<typeof rosterLogic>;
 export type SupervisorActor = ActorRefFrom<typeof supervisorMachine>;
 
 export interface ActorSystem {
   readonly supervisor: SupervisorActor;
-  readonly roster: JobRoster;
+  readonly jobs: Roster;
+  readonly sessions: Roster;
+  readonly tasks: Roster;
   stop(): void;
 }
 
@@ -45,12 +47,13 @@ export function startActorSystem(options: ActorSystemOptions): ActorSystem {
     ...(options.inspect === undefined ? {} : { inspect: fenceInspect(options.inspect, options.onInspectError) }),
   });
   supervisor.start();
-  const roster = createActor(rosterLogic, { id: 'jobs', parent: supervisor });
-  roster.start();
+  const rosterOf = (id: string): Roster => createActor(rosterLogic, { id, parent: supervisor }).start();
   return {
     supervisor,
-    roster,
-    // The roster has nothing to stop, and XState stops only roots.
+    jobs: rosterOf('jobs'),
+    sessions: rosterOf('sessions'),
+    tasks: rosterOf('tasks'),
+    // Rosters have nothing to stop, and XState stops only roots.
     stop: () => {
       supervisor.stop();
     },

@@ -1,7 +1,7 @@
 /**
  * What the handler knows of whoever sends it requests: nothing of sockets, so that it serves any transport (spec 12).
  */
-import type { WireFields } from './wire-names.ts';
+import type { WireFields } from './rename.ts';
 
 /** One answer or event. */
 export type Frame = WireFields & { readonly type: string };

@@ -2,7 +2,7 @@
  * Requests in, answers out: the verbs of spec 13 for whatever transport carries them.
  *
  * HND1  Whatever comes in is answered: bad input with an error that echoes its `request_id`, never with a crash (B55).
- * HND2  When the other side has gone, what waits for it ends. Jobs never do.
+ * HND2  When the other side has gone, what waits for it ends. Jobs and prompts never do.
  */
 import type { Offstage } from '../engine/offstage.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
@@ -10,14 +10,15 @@ import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Connection, Frame } from './connection.ts';
 import { JOB_ACTIONS } from './job-actions.ts';
+import type { WireFields } from './rename.ts';
 import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
 import { ROW_ACTIONS } from './row-actions.ts';
+import { SESSION_ACTIONS } from './session-actions.ts';
 import { subscribe } from './subscribe.ts';
-import type { WireFields } from './wire-names.ts';
 
 const ACTIONS: ReadonlyMap<unknown, Action> = new Map<unknown, Action>(
-  Object.entries({ ...JOB_ACTIONS, ...ROW_ACTIONS, subscribe }),
+  Object.entries({ ...JOB_ACTIONS, ...SESSION_ACTIONS, ...ROW_ACTIONS, subscribe }),
 );
 
 /** What the handler does not understand, as an answer. */
@@ -32,9 +33,11 @@ export function parseRequest(text: string): unknown {
   }
 }
 
-/** Whether a request may take as long as a job does. */
+const WAITING: ReadonlySet<unknown> = new Set(['await_jobs', 'submit_prompt', 'answer_request']);
+
+/** Whether a request may take as long as a job, or as an agent does to start or to answer. */
 export const isWaitingRequest = (request: unknown): boolean =>
-  typeof request === 'object' && request !== null && (request as WireFields).action === 'await_jobs';
+  typeof request === 'object' && request !== null && WAITING.has((request as WireFields).action);
 
 /** Handles one request, or what `parseRequest` made of it, and sends its answer. Never rejects. */
 export async function handle(offstage: Offstage, request: unknown, connection: Connection): Promise<void> {

@@ -9,9 +9,10 @@ import { LIMITS } from '../model/limits.ts';
 import type { JobStatus, JobView } from '../model/records.ts';
 import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
 import { pageOf } from './page.ts';
+import type { WireFields } from './rename.ts';
 import type { Action, Request } from './request.ts';
 import { invalidField, RequestFields } from './request-fields.ts';
-import { cancelledManyToWire, historyToWire, jobToWire, spawnFromWire, type WireFields } from './wire-names.ts';
+import { cancelledManyToWire, historyToWire, jobToWire, spawnFromWire } from './wire-names.ts';
 
 const SPAWN_TEXTS = [
   'job_id',
@@ -22,6 +23,7 @@ const SPAWN_TEXTS = [
   'caller_session_id',
   'parent_job_id',
   'parent_msg_id',
+  'tool_call_id',
 ] as const;
 
 const spawnJob: Action = async ({ offstage, fields }) => {

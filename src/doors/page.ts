@@ -4,7 +4,7 @@
  * PAG1  An answer holds at least one record, and no more of them than about half a frame; where it stops early, `next_before` says where to go on.
  */
 import { LIMITS } from '../model/limits.ts';
-import type { WireFields } from './wire-names.ts';
+import type { WireFields } from './rename.ts';
 
 const PAGE_CHARACTERS = LIMITS.frameBytes / 2;
 

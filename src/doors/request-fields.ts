@@ -6,7 +6,7 @@
  */
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
-import type { WireFields } from './wire-names.ts';
+import type { WireFields } from './rename.ts';
 
 export const invalidField = (name: string, message: string): OffstageError =>
   offstageError('input.invalid', { argument: name, message });

@@ -2,8 +2,8 @@
 import type { Offstage } from '../engine/offstage.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { Connection } from './connection.ts';
+import type { WireFields } from './rename.ts';
 import type { RequestFields } from './request-fields.ts';
-import type { WireFields } from './wire-names.ts';
 
 export interface Request {
   readonly offstage: Offstage;

@@ -6,9 +6,10 @@
  * SUB3  A reader that does not read costs bounded memory: the engine's reader takes it back to the log, at the price of volatile events.
  * SUB4  One subscription per connection: a new one takes the place of the old one.
  * SUB5  With `job_id` and `hold`, the job's output waits for this reader, where whoever runs the job allows that.
+ * SUB6  With `job_id` only that job's events come, with `session_id` only those of the session itself: its state, activity, output, turns, tickets.
  */
 import type { Offstage } from '../engine/offstage.ts';
-import type { OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { isTerminal } from '../model/records.ts';
 import type { Snapshot } from '../model/requests.ts';
@@ -16,13 +17,14 @@ import type { Connection } from './connection.ts';
 import { cutPoint } from './job-actions.ts';
 import { OutputBacklog } from './output-backlog.ts';
 import { pageOf } from './page.ts';
+import type { WireFields } from './rename.ts';
 import type { Action } from './request.ts';
 import { invalidField } from './request-fields.ts';
-import { eventToWire, jobToWire, sessionToWire, taskToWire, type WireFields } from './wire-names.ts';
+import { eventToWire } from './wire-events.ts';
+import { jobToWire } from './wire-names.ts';
+import { sessionToWire, taskToWire } from './wire-sessions.ts';
 
 const subscriptions = new WeakMap<Connection, AbortController>();
-
-const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
 
 export const subscribe: Action = async ({ offstage, fields, connection, requestId }) => {
   const after = fields.number('after');
@@ -31,8 +33,10 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
   }
   const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
   const jobId = fields.text('job_id');
+  const sessionId = fields.text('session_id');
   const hold = fields.flag('hold') === true;
   fields.refuseRest();
+  if (jobId !== undefined && sessionId !== undefined) throw invalidField('session_id', 'job_id narrows it already');
   if (hold && jobId === undefined) throw invalidField('hold', 'it needs a job_id');
   const ending = new AbortController();
   subscriptions.get(connection)?.abort();
@@ -47,20 +51,20 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
     const snapshot = await offstage.snapshot();
     const running = new RunningJobs(offstage.jobsModel.get().live.values());
     const send = async (event: OffstageEvent): Promise<void> => {
-      if (jobId !== undefined && event.type !== 'resync' && !('jobId' in event && event.jobId === jobId)) return;
+      if (!isWanted(event, jobId, sessionId)) return;
       for (const frame of framesOf(event, names)) await connection.send(frame);
     };
     const pump = async (): Promise<void> => {
       if (after !== undefined) await replay({ offstage, after, snapshot, signal, send });
-      await connection.send({ ...snapshotToWire(snapshot, jobId), type: 'snapshot', request_id: requestId });
+      await connection.send({ ...snapshotToWire(snapshot, jobId ?? sessionId), type: 'snapshot', request_id: requestId });
       for await (const event of live) {
         if (signal.aborted) break;
-        // The snapshot covers it.
-        if (isVolatile(event) ? event.seq < snapshot.seq : event.seq <= snapshot.seq) continue;
+        if (isCovered(event, snapshot.seq)) continue;
         await send(event);
         if (event.type === 'job.output' && event.jobId === jobId) backlog?.sent(event.offset + event.text.length);
         const notice = running.observe(event);
-        if (notice !== null && (jobId === undefined || jobId === notice.job_id)) await connection.send(notice);
+        if (notice === null || sessionId !== undefined) continue;
+        if (jobId === undefined || jobId === notice.job_id) await connection.send(notice);
       }
     };
     pump()
@@ -79,6 +83,18 @@ export const subscribe: Action = async ({ offstage, fields, connection, requestI
   return null;
 };
 
+/** Whether the snapshot shows it already. Of what carries the number of another event it is not known, unless it is older. */
+const isCovered = (event: OffstageEvent, seq: number): boolean =>
+  isVolatileEvent(event) || event.type === 'resync' ? event.seq < seq : event.seq <= seq;
+
+/** SUB6. */
+function isWanted(event: OffstageEvent, jobId: string | undefined, sessionId: string | undefined): boolean {
+  if (event.type === 'resync') return true;
+  if (jobId !== undefined) return 'jobId' in event && event.jobId === jobId;
+  if (sessionId !== undefined) return event.type.startsWith('session.') && 'sessionId' in event && event.sessionId === sessionId;
+  return true;
+}
+
 /** Sends the record events after a cursor up to the snapshot, or one `resync` for a cursor that this folder has not reached. */
 async function replay(options: {
   readonly offstage: Offstage;
@@ -92,31 +108,34 @@ async function replay(options: {
   if (after > seq) await send({ type: 'resync', seq, epoch, at: Date.now() });
   if (after >= seq) return;
   for await (const event of offstage.events({ after, signal })) {
-    if (isVolatile(event)) continue;
+    if (isVolatileEvent(event)) continue;
     if (event.seq > seq && event.type !== 'resync') return;
     await send(event);
     if (event.seq >= seq) return;
   }
 }
 
+/** Long output comes in several frames: escaped as JSON it may grow sixfold. */
 function* framesOf(event: OffstageEvent, names: 'ours' | 'seed'): Generator<WireFields & { readonly type: string }> {
-  if (event.type !== 'job.output') {
+  if (event.type !== 'job.output' && event.type !== 'session.output') {
     yield asFrame(eventToWire(event, names));
     return;
   }
-  const { text, offset } = event;
+  const { text } = event;
   for (let from = 0; from < text.length; ) {
     const to = cutPoint(text, from + LIMITS.frameBytes / 8);
-    yield asFrame(eventToWire({ ...event, text: text.slice(from, to), offset: offset + from }, names));
+    const piece = { ...event, text: text.slice(from, to) };
+    yield asFrame(eventToWire(piece.type === 'job.output' ? { ...piece, offset: piece.offset + from } : piece, names));
     from = to;
   }
 }
 
 const asFrame = (wire: WireFields): WireFields & { readonly type: string } => wire as WireFields & { readonly type: string };
 
-function snapshotToWire(snapshot: Snapshot, jobId: string | undefined): WireFields {
+/** @param only what the subscription is narrowed to: whoever asks for one thing reads it by itself */
+function snapshotToWire(snapshot: Snapshot, only: string | undefined): WireFields {
   const { epoch, seq, counts } = snapshot;
-  if (jobId !== undefined) return { epoch, seq };
+  if (only !== undefined) return { epoch, seq };
   const jobs = pageOf(snapshot.jobs, jobToWire);
   const isMore = jobs.isCut || snapshot.jobs.length === LIMITS.listDefault;
   return {

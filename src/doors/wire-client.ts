@@ -5,7 +5,7 @@
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  */
 import { ERRORS, type ErrorCode, OffstageError, offstageError } from '../model/errors.ts';
-import type { WireFields } from './wire-names.ts';
+import type { WireFields } from './rename.ts';
 
 export interface Transport {
   send(request: WireFields): void;
@@ -60,7 +60,7 @@ export class WireClient {
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
     if (type === 'part') return pending?.onPart?.(frame.text as string, frame.offset as number);
     if (type === 'error') {
-      const error = errorOf(frame);
+      const error = errorFromFrame(frame);
       // An error that names no request is about the connection as such.
       if (pending === undefined) return this.fail(error);
       this.#pending.delete(id as number);
@@ -91,7 +91,7 @@ export class WireClient {
 }
 
 /** An error as the other side raised it: with its code and its sentence. */
-function errorOf({ error, error_code: code }: WireFields): OffstageError {
+export function errorFromFrame({ error, error_code: code }: WireFields): OffstageError {
   if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return new OffstageError(code as ErrorCode, String(error), {});
   return offstageError('control.failed', { message: String(error) });
 }

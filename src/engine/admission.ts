@@ -53,7 +53,7 @@ export class Admission {
   spawn(options: SpawnOptions, parent: LiveJob | null): Promise<JobView> {
     try {
       this.#core.assertAccepting();
-      const content = checkSpawn(options, this.#core.executors, parent?.base ?? null);
+      const content = checkSpawn(options, this.#core, parent?.base ?? null);
       if (this.#core.queuedCount + this.#inLine >= LIMITS.queuedJobs)
         throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
       const prepared = this.#prepareNow(content);
@@ -323,6 +323,10 @@ export class Admission {
     const place = new PoolPlace(base.ordinal, base.sessionId, () => this.#host.start(job));
     const job: LiveJob = new LiveJob(base, snapshot, place);
     job.secretInput = content.secretInput;
+    if (content.toolCallId !== null) {
+      const agent = core.liveness.find(content.callerSessionId ?? session.sessionId)?.agent;
+      if (agent != null) job.toolCall = { executionId: agent.executionId, toolCallId: content.toolCallId };
+    }
     return job;
   }
 

@@ -315,6 +315,7 @@ function processRow(
   const record: ProcessRecord = {
     executionId: execution.executionId,
     jobId: job.base.jobId,
+    sessionId: null,
     pid: process?.pid ?? null,
     startTime: process?.startTime == null ? null : String(process.startTime),
     bootId: process?.bootId == null ? null : String(process.bootId),

@@ -8,8 +8,6 @@
  * COM5  After a failed attempt, new jobs of the batch are refused and leave nothing; everything else acts on what was decided,
  *       marked `durable: false`, is shown to nobody else until it is stored, and is tried again.
  */
-import type { TimerService } from '../actors/timer-service.ts';
-import type { Clock } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
@@ -17,36 +15,11 @@ import { LIMITS } from '../model/limits.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import { retractOperations } from '../persistence/job-rows.ts';
 import { KEYS } from '../persistence/row-keys.ts';
-import type { Store, StoreOperation } from '../persistence/store.ts';
+import type { StoreOperation } from '../persistence/store.ts';
 import { type Batch, buildBatch } from './batch.ts';
+import type { CommitLoopHost } from './commit-host.ts';
 import type { LiveJob } from './live-job.ts';
-import type { Change, CommitHook, Transaction } from './transaction.ts';
-
-export interface CommitLoopHost {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly timers: TimerService;
-  readonly epoch: string;
-  readonly isSynced: boolean;
-  readonly hooks: readonly CommitHook[];
-  /** Whether anybody looks at events. */
-  hasObservers(): boolean;
-  publish(event: OffstageEvent): void;
-  /** Read models: the changes of one batch, before their events. */
-  committed(changes: readonly Change[], seq: number): void;
-  /** A job's end is stored, or acted upon without being stored. */
-  ended(change: Change, durable: boolean): void;
-  dropped(job: LiveJob): void;
-  /** New jobs may be submitted again. */
-  roomForCreations(): void;
-  /** A refused job whose rows may lie in the store until they are taken back. */
-  mayBeStored(job: LiveJob): void;
-  /** Whatever dropped jobs may have left in the store is gone. */
-  retracted(): void;
-  storeFailed(error: unknown): void;
-  storeRecovered(): void;
-  effectFailed(error: unknown): void;
-}
+import type { Transaction } from './transaction.ts';
 
 interface Pending extends Transaction {
   hasActed?: boolean;
@@ -64,6 +37,8 @@ export class CommitLoop {
   /** Written or half-written by a failed batch and not to be kept. */
   #retractions: StoreOperation[] = [];
   #seq: number;
+  /** While the events of a batch are being published. */
+  #toldSeq: number | null = null;
   #ordinal: number;
   #batches = 0;
   #isWriting = false;
@@ -90,6 +65,11 @@ export class CommitLoop {
   /** Number of the last record event that is stored. */
   get seq(): number {
     return this.#seq;
+  }
+
+  /** Number of the last record event that was handed to observers: what a volatile event follows, also in the middle of a reveal. */
+  get toldSeq(): number {
+    return this.#toldSeq ?? this.#seq;
   }
 
   get pendingCount(): number {
@@ -285,6 +265,9 @@ export class CommitLoop {
       change.job.committed = change.after;
       change.job.revision = revision;
     }
+    for (const transaction of batch.transactions) {
+      if (transaction.committed !== undefined) this.#guard(() => transaction.committed?.());
+    }
     host.committed(
       batch.steps.map(({ change }) => change),
       this.#seq,
@@ -293,10 +276,13 @@ export class CommitLoop {
       // Numbered in place: a batch's events belong to nobody else, and a copy of each would cost a tenth of the reveal.
       const numbering = { seq: firstSeq, epoch: host.epoch };
       for (const event of batch.events) {
+        this.#toldSeq = numbering.seq;
         host.publish(Object.assign(event, numbering) as OffstageEvent);
         numbering.seq += 1;
       }
+      this.#toldSeq = null;
     }
+    this.#guard(() => host.published());
     for (const transaction of batch.transactions) {
       const isRevealedEarly = transaction.hasActed === true;
       for (const change of transaction.changes) {

@@ -20,6 +20,8 @@ import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
+import { Liveness, type PausePoints } from './liveness.ts';
+import { errorMessage } from './outcome.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
 import type { Settings } from './settings.ts';
@@ -50,6 +52,7 @@ export class Core {
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
   readonly models: ReadModels;
+  readonly liveness: Liveness;
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -63,6 +66,7 @@ export class Core {
     executors: ReadonlyMap<string, RegisteredExecutor>,
     start: CoreStart,
     hooks: readonly CommitHook[],
+    points: PausePoints | null = null,
   ) {
     this.settings = settings;
     this.store = store;
@@ -80,6 +84,7 @@ export class Core {
       inspect: settings.inspect,
       onInspectError: (error) => this.report('inspector.failed', error),
     });
+    this.liveness = new Liveness(this, points);
     this.loop = new CommitLoop(
       {
         store,
@@ -89,8 +94,12 @@ export class Core {
         isSynced: settings.durability === 'full',
         hooks,
         hasObservers: () => this.bus.hasObservers,
-        publish: (event) => this.bus.publish(event),
-        committed: (changes, seq) => this.models.committed(changes, seq, this),
+        publish: (event) => this.bus.publish(this.liveness.decorate(event)),
+        committed: (changes, seq) => {
+          this.liveness.jobsCommitted(changes);
+          this.models.committed(changes, seq, this);
+        },
+        published: () => this.liveness.settle(),
         ended: (change, durable) => this.#ended(change, durable),
         dropped: (job) => this.#dropped(job),
         roomForCreations: () => this.onRoom(),
@@ -142,7 +151,7 @@ export class Core {
   }
 
   report(event: string, error: unknown): void {
-    this.settings.log('error', event, { error: error instanceof Error ? `${error.name}: ${error.message}` : safeText(error) });
+    this.settings.log('error', event, { error: errorMessage(error) });
   }
 
   /** Now, but not before anything that has happened to the job. */
@@ -165,7 +174,7 @@ export class Core {
       this.rejectedEvents += 1;
       return null;
     }
-    job.actor ??= startJobActor(this.system.roster, before.state === 'pending' ? 'pending' : 'queued', before.context);
+    job.actor ??= startJobActor(this.system.jobs, before.state === 'pending' ? 'pending' : 'queued', before.context);
     const context = decide(job.actor, event);
     if (context === null) {
       this.rejectedEvents += 1;
@@ -262,11 +271,3 @@ export class Core {
 }
 
 const ANNOUNCE_STATUS = ['job.status'] as const;
-
-function safeText(error: unknown): string {
-  try {
-    return String(error);
-  } catch {
-    return 'something that cannot be shown';
-  }
-}

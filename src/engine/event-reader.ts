@@ -2,10 +2,11 @@
  * `events({after})`: what was missed, then what happens, without a gap between (spec 11).
  *
  * EVR1  Record events come in order, each once; where some are gone, because the log begins later or has a gap, one `resync` says so.
- * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only.
+ * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only. If activity, or
+ *       what agents say, was among them, one `resync` says so: nothing else would ever tell. (The output of jobs has offsets.)
  * EVR3  Leaving the loop, or the engine's close, ends the subscription.
  */
-import type { OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import { readEvents } from '../persistence/event-log.ts';
 import { checkSignal, namesOf, readOptions } from './check-options.ts';
@@ -22,8 +23,6 @@ export interface EventsOptions {
 
 const EVENTS_NAMES = namesOf<EventsOptions>({ after: true, signal: true });
 
-const isVolatile = (event: OffstageEvent): boolean => event.type === 'job.progress' || event.type === 'job.output';
-
 export function readFrom(
   core: Core,
   options: EventsOptions | undefined,
@@ -38,6 +37,7 @@ export function readFrom(
   const buffer: OffstageEvent[] = [];
   let bufferedCharacters = 0;
   let isBehind = false;
+  let hasMissed = false;
   let hasEnded = false;
   let wake: (() => void) | null = null;
   const nudge = (): void => {
@@ -45,13 +45,15 @@ export function readFrom(
     wake = null;
   };
   const stop = core.bus.subscribe((event) => {
-    if (event.type === 'job.output') bufferedCharacters += event.text.length;
+    if (event.type === 'job.output' || event.type === 'session.output') bufferedCharacters += event.text.length;
     if (buffer.length >= LIMITS.readerBuffer || bufferedCharacters > LIMITS.readerBufferCharacters) {
       isBehind = true;
+      hasMissed ||= buffer.some(isPassing);
       buffer.length = 0;
       bufferedCharacters = 0;
     }
     if (!isBehind) buffer.push(event);
+    else hasMissed ||= isPassing(event);
     nudge();
   });
   const end = (): void => {
@@ -88,12 +90,16 @@ export function readFrom(
         if (isBehind) {
           isBehind = false;
           yield* replay();
+          if (hasMissed) {
+            hasMissed = false;
+            yield resyncTo(cursor);
+          }
         }
         const batch = buffer.splice(0);
         bufferedCharacters = 0;
         for (const event of batch) {
           if (hasEnded && signal?.aborted === true) return;
-          if (isVolatile(event)) {
+          if (isVolatileEvent(event)) {
             yield event;
           } else if (event.seq > cursor) {
             cursor = event.seq;
@@ -106,7 +112,7 @@ export function readFrom(
           wake = resolve;
         });
       }
-      for (const event of buffer.splice(0)) if (isVolatile(event) || event.seq > cursor) yield event;
+      for (const event of buffer.splice(0)) if (isVolatileEvent(event) || event.seq > cursor) yield event;
     } finally {
       leave();
     }
@@ -133,3 +139,6 @@ export function readFrom(
   };
   return iterator;
 }
+
+/** Said once, and kept nowhere. */
+const isPassing = (event: OffstageEvent): boolean => isVolatileEvent(event) && !event.type.startsWith('job.');

@@ -1,13 +1,15 @@
 /**
- * Everything that really runs in this process; the authority for what can be stopped (architecture 2, liveness 9).
+ * Everything that really runs in this process, jobs and agents; the authority for what can be stopped (architecture 2, liveness 9).
  *
  * REG1  An entry leaves only when its body has settled, or its process tree or thread is verified gone.
  * REG2  Every AbortController of a body lives here; its signal fires at most once, with a typed error.
  * REG3  `detached` entries belong to records that have ended; they still hold what they hold.
  */
+
 import type { IdSource, StopTimer } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
+import type { AgentExecution } from './agent-execution.ts';
 import { fencedController } from './fenced-signal.ts';
 import type { LiveJob } from './live-job.ts';
 import type { OutputLog } from './output-log.ts';
@@ -96,9 +98,28 @@ export class Execution {
 
 export class ExecutionRegistry {
   readonly #entries = new Map<string, Execution>();
+  readonly #agents = new Map<string, AgentExecution>();
 
+  /** Of jobs and of agents. */
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.size + this.#agents.size;
+  }
+
+  addAgent(execution: AgentExecution): void {
+    this.#agents.set(execution.executionId, execution);
+  }
+
+  removeAgent(execution: AgentExecution): void {
+    this.#agents.delete(execution.executionId);
+  }
+
+  agent(executionId: string): AgentExecution | undefined {
+    return this.#agents.get(executionId);
+  }
+
+  /** Starting, current and retiring ones. */
+  agents(): IterableIterator<AgentExecution> {
+    return this.#agents.values();
   }
 
   add(execution: Execution): void {

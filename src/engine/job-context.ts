@@ -128,7 +128,7 @@ export class BodyContext implements JobContext {
     const { settings, epoch, loop } = this.#core;
     this.#core.bus.publish({
       type: 'job.output',
-      seq: loop.seq,
+      seq: loop.toldSeq,
       epoch,
       at: settings.clock.now(),
       jobId: this.jobId,
@@ -177,7 +177,7 @@ export class BodyContext implements JobContext {
       const { progress } = this.#execution;
       core.bus.publish({
         type: 'job.progress',
-        seq: core.loop.seq,
+        seq: core.loop.toldSeq,
         epoch: core.epoch,
         at: core.settings.clock.now(),
         jobId: this.jobId,

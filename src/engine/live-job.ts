@@ -30,6 +30,8 @@ export class LiveJob implements LiveJobRow {
   execution: Execution | null = null;
   waiters: Set<Waiter> | null = null;
   readonly place: PoolPlace;
+  /** The tool call of an agent that asked for it (W3). */
+  toolCall: { readonly executionId: string; readonly toolCallId: string } | null = null;
   /** Real input where the stored one is redacted. */
   secretInput: { readonly value: unknown } | null = null;
 

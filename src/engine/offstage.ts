@@ -8,7 +8,7 @@ import type { Observable } from 'rxjs';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
 import type { Executor, Executors } from '../model/executor.ts';
-import type { HistoryEntry, JobView, ProcessRecord, SessionRow, TaskRow } from '../model/records.ts';
+import type { HistoryEntry, JobView, ProcessRecord } from '../model/records.ts';
 import type {
   CancelManyResult,
   CancelManySelector,
@@ -18,7 +18,6 @@ import type {
   PlanOptions,
   PlanSpec,
   Retention,
-  RowQuery,
   Snapshot,
   SpawnOptions,
   WaitManyEntry,
@@ -36,16 +35,18 @@ import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
+import type { PausePoints } from './liveness.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { Queries } from './queries.ts';
-import type { JobsModel, PoolModel, ReadModel } from './read-models.ts';
+import type { JobsModel, PoolModel, ReadModel, SessionsModel, TasksModel } from './read-models.ts';
 import type { Recovered, RecoveryReport } from './recovery.ts';
 import { type PruneResult, RetentionSweep } from './retention.ts';
-import { type CreateSessionOptions, type CreateTaskOptions, Sessions } from './sessions.ts';
+import { SessionRooms } from './session-rooms.ts';
+import { Sessions } from './sessions.ts';
 import { RETENTION_NAMES, type Settings } from './settings.ts';
-import { endAllJobs } from './shutdown.ts';
+import { endAllJobs, flushAll } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import type { CommitHook } from './transaction.ts';
@@ -78,6 +79,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly #queries: Queries;
   readonly #cancels: CancelVerbs;
   readonly #retention: RetentionSweep;
+  readonly #rooms: SessionRooms;
   readonly #onClose = new Set<() => void>();
   /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
   readonly #closers: readonly Closer[];
@@ -95,8 +97,9 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     recovered: Recovered,
     hooks: readonly CommitHook[] = [],
     closers: readonly Closer[] = [],
+    points: PausePoints | null = null,
   ) {
-    const core = new Core(settings, store, executors, recovered, hooks);
+    const core = new Core(settings, store, executors, recovered, hooks, points);
     this.#core = core;
     this.recovery = recovered.report;
     this.#closers = closers;
@@ -119,7 +122,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       start: (job) => this.#runner.start(job),
     });
     core.onRoom = () => this.#admission.advance();
-    this.#queries = new Queries(core, this.#sessions, this.#waiting);
+    this.#rooms = new SessionRooms(core, this.#sessions, this.#canceller);
+    this.sessions = this.#rooms.sessionVerbs;
+    this.tasks = this.#rooms.taskVerbs;
+    this.workloads = this.#rooms.workloadVerbs;
+    this.#queries = new Queries(core, { sessions: this.#sessions, views: this.#rooms.views, waiting: this.#waiting });
     this.#cancels = new CancelVerbs(core, {
       canceller: this.#canceller,
       admission: this.#admission,
@@ -236,6 +243,16 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     return this.#core.models.pool;
   }
 
+  /** What sessions show of their activity, for screens. */
+  get sessionsModel(): ReadModel<SessionsModel> {
+    return this.#core.models.sessions;
+  }
+
+  /** What tasks show of their sessions' activity, for screens. */
+  get tasksModel(): ReadModel<TasksModel> {
+    return this.#core.models.tasks;
+  }
+
   /** Prunes finished jobs now, by the engine's retention or by tighter limits. */
   async prune(limits?: Retention): Promise<PruneResult> {
     const given = readOptions('limits', limits, RETENTION_NAMES);
@@ -263,21 +280,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     },
   };
 
-  readonly sessions = {
-    /** @throws OffstageError `task.not_found`, `session.expired`, `input.invalid` (the id exists) */
-    create: (options?: CreateSessionOptions): Promise<SessionRow> => this.#sessions.create(options),
-    /** @throws OffstageError `session.not_found` */
-    get: (sessionId: string): Promise<SessionRow> => this.#core.whileOpen(() => this.#sessions.get(sessionId)),
-    list: (query?: RowQuery): Promise<readonly SessionRow[]> => this.#core.whileOpen(() => this.#sessions.list(query)),
-  };
-
-  readonly tasks = {
-    /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
-    create: (options?: CreateTaskOptions): Promise<TaskRow> => this.#sessions.createTask(options),
-    /** @throws OffstageError `task.not_found` */
-    get: (taskId: string): Promise<TaskRow> => this.#core.whileOpen(() => this.#sessions.getTask(taskId)),
-    list: (query?: RowQuery): Promise<readonly TaskRow[]> => this.#core.whileOpen(() => this.#sessions.listTasks(query)),
-  };
+  /** Sessions: conversations with agents. */
+  readonly sessions: SessionRooms['sessionVerbs'];
+  /** Tasks: what people asked for; they own sessions. */
+  readonly tasks: SessionRooms['taskVerbs'];
+  /** Background work of agents, where a host tells of it itself. */
+  readonly workloads: SessionRooms['workloadVerbs'];
 
   /** Ends everything within `shutdownGraceMs`, settles every waiter, closes the store. A second call joins the first. */
   close(): Promise<void> {
@@ -293,7 +301,9 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     const core = this.#core;
     const ended = endAllJobs(core, this.#runner);
     this.#admission.refuseAll(offstageError('engine.closing', {}));
-    await ended;
+    await Promise.all([ended, closeAll(core, [() => this.#rooms.close()])]);
+    // What the agents' ends came to is stored too.
+    await flushAll(core);
     await this.#retention.stop();
     core.loop.stop();
     core.bus.close();

@@ -92,7 +92,8 @@ function exitOf(thrown: unknown) {
   }
 }
 
-function errorOf(thrown: unknown): JobError {
+/** Code and sentence of whatever was thrown. */
+export function errorOf(thrown: unknown): JobError {
   // Code and message are as open to the thrower as everything else it throws.
   const isOurs = isOffstageError(thrown) && Object.hasOwn(ERRORS, thrown.code) && typeof thrown.message === 'string';
   if (isOurs) return { code: thrown.code, message: capText(thrown.message || thrown.code, LIMITS.textBytes) };

@@ -24,6 +24,7 @@ import {
   type PrintedOutput,
   type StoredOutput,
 } from './output-log.ts';
+import type { SessionViews } from './session-views.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
@@ -35,12 +36,14 @@ type Matcher = (base: Matched, status: JobStatus) => boolean;
 export class Queries {
   readonly #core: Core;
   readonly #sessions: Sessions;
+  readonly #views: SessionViews;
   readonly #waiting: Waiting;
 
-  constructor(core: Core, sessions: Sessions, waiting: Waiting) {
+  constructor(core: Core, host: { readonly sessions: Sessions; readonly views: SessionViews; readonly waiting: Waiting }) {
     this.#core = core;
-    this.#sessions = sessions;
-    this.#waiting = waiting;
+    this.#sessions = host.sessions;
+    this.#views = host.views;
+    this.#waiting = host.waiting;
   }
 
   async get(jobId: string): Promise<JobView> {
@@ -121,10 +124,14 @@ export class Queries {
 
   async snapshot(): Promise<Snapshot> {
     // Sessions and tasks may be newer than `seq` by what is stored meanwhile; following the events from there brings both together.
-    const [tasks, sessions] = await Promise.all([
+    const [taskRows, sessionRows] = await Promise.all([
       this.#sessions.listTasks({ limit: LIMITS.listMaximum }),
       this.#sessions.list({ limit: LIMITS.listMaximum }),
     ]);
+    const tasksNow = await this.#views.tasks(taskRows);
+    // From here on in one tick.
+    const tasks = tasksNow();
+    const sessions = sessionRows.map((row) => this.#views.session(this.#sessions.cached(row.sessionId) ?? row));
     const { seq } = this.#core.loop;
     const counts = { pending: 0, queued: 0, running: 0 };
     for (const job of this.#core.jobs.values()) {

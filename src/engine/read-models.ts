@@ -1,11 +1,12 @@
 /**
- * Read models for screens: the jobs that live, and the pool's counters (@xstate/store).
+ * Read models for screens: the jobs that live, the pool's counters, what sessions and tasks show of their activity (@xstate/store).
  *
- * RMO1  They show committed states only, and are set before the events of the same commit are published.
+ * RMO1  They show committed states only, and are set before the events of the same commit, or of the same telling, are published.
  * RMO2  A throwing subscriber harms nobody: @xstate/store would skip the rest and throw to the publisher.
  * RMO3  An update costs what has changed, not what lives: `live` is one Map that is kept, `seq` says that it has changed.
  */
 import { createStore } from '@xstate/store';
+import { type ActivityValue, isSameActivity, NO_ACTIVITY } from '../model/activity.ts';
 import type { JobView } from '../model/records.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import type { Change } from './transaction.ts';
@@ -34,6 +35,28 @@ export interface PoolModel {
   readonly detached: number;
 }
 
+/** What a session shows; only those that show anything have one. */
+export interface SessionActivity extends ActivityValue {
+  readonly sessionId: string;
+  readonly taskId: string;
+}
+
+/** Sessions with activity, as of the last thing that was told of one. */
+export interface SessionsModel {
+  /** Grows with every change. */
+  readonly version: number;
+  /** By id. The Map is live; read it, never keep it. */
+  readonly live: ReadonlyMap<string, SessionActivity>;
+}
+
+/** Tasks with activity: the aggregates of their sessions. */
+export interface TasksModel {
+  /** Grows with every change. */
+  readonly version: number;
+  /** By id. The Map is live; read it, never keep it. */
+  readonly live: ReadonlyMap<string, ActivityValue>;
+}
+
 /** What outsiders may do with a read model. */
 export interface ReadModel<T> {
   get(): T;
@@ -47,9 +70,13 @@ interface PoolSource {
 
 export class ReadModels {
   readonly #live = new Map<string, LiveJobRow>();
+  readonly #liveSessions = new Map<string, SessionActivity>();
+  readonly #liveTasks = new Map<string, ActivityValue>();
   readonly #report: (error: unknown) => void;
   readonly #jobs;
   readonly #pool;
+  readonly #sessions;
+  readonly #tasks;
 
   constructor(report: (error: unknown) => void) {
     this.#report = report;
@@ -63,6 +90,24 @@ export class ReadModels {
       context: pool,
       on: { counted: (_: PoolModel, event: { pool: PoolModel }): PoolModel => event.pool },
     });
+    const sessions: SessionsModel = { version: 0, live: this.#liveSessions };
+    this.#sessions = createStore({
+      context: sessions,
+      on: { told: (context: SessionsModel): SessionsModel => ({ ...context, version: context.version + 1 }) },
+    });
+    const tasks: TasksModel = { version: 0, live: this.#liveTasks };
+    this.#tasks = createStore({
+      context: tasks,
+      on: { told: (context: TasksModel): TasksModel => ({ ...context, version: context.version + 1 }) },
+    });
+  }
+
+  get sessions(): ReadModel<SessionsModel> {
+    return this.#fenced(this.#sessions);
+  }
+
+  get tasks(): ReadModel<TasksModel> {
+    return this.#fenced(this.#tasks);
   }
 
   get jobs(): ReadModel<JobsModel> {
@@ -80,6 +125,16 @@ export class ReadModels {
     }
     this.#jobs.send({ type: 'committed', seq });
     this.#pool.send({ type: 'counted', pool: source.poolCounters() });
+  }
+
+  sessionTold(session: SessionActivity): void {
+    set(this.#liveSessions, session.sessionId, session);
+    this.#sessions.send({ type: 'told' });
+  }
+
+  taskTold(taskId: string, value: ActivityValue): void {
+    set(this.#liveTasks, taskId, value);
+    this.#tasks.send({ type: 'told' });
   }
 
   #fenced<T>(store: {
@@ -101,4 +156,9 @@ export class ReadModels {
       },
     };
   }
+}
+
+function set<Value extends ActivityValue>(live: Map<string, Value>, id: string, value: Value): void {
+  if (isSameActivity(value, NO_ACTIVITY)) live.delete(id);
+  else live.set(id, value);
 }

@@ -1,9 +1,11 @@
 /**
- * What a new process does with what the last one left (spec 6, 13).
+ * What a new process does with what the last one left (spec 6, 13; sessions: recover-sessions.ts).
  *
  * RCV1  Only unfinished rows are read; what is finished costs nothing.
- * RCV2  Processes that are provably ours are ended before their jobs are; others are reported and left alone.
+ * RCV2  Processes that are provably ours are ended before their jobs are, and before the sessions whose agents they were are settled;
+ *       others are reported and left alone.
  * RCV3  Every unfinished job is errored, once; nothing is run again. A second start changes nothing.
+ * RCV4  It is written in batches, and each of them leaves less to do: a start that was cut off is finished by the next one.
  */
 import { crashedContext } from '../actors/job-actor.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
@@ -12,13 +14,14 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
-import { KEYS, SENTINELS } from '../persistence/row-keys.ts';
+import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
-import { assertKnownFormat, STORE_FORMAT } from '../persistence/store-format.ts';
+import { prepareStore } from '../persistence/store-format.ts';
 import { jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import { readProcessRecords } from './process-records.ts';
+import { type LostTicket, loseTickets, type RecoveryStep, settleOpenSessions } from './recover-sessions.ts';
 import type { Settings } from './settings.ts';
 import type { Change, CommitHook } from './transaction.ts';
 
@@ -35,8 +38,13 @@ export type ProcessReaper = (record: ProcessRecord) => Promise<ReapVerdict>;
 export interface RecoveryReport {
   /** Jobs that the last process left unfinished, now errored. */
   readonly abandoned: readonly string[];
+  /** Sessions whose turn, or launch, the end of the last process cut off; they wait for input now. */
+  readonly sessions: readonly string[];
+  /** Prompts that waited for their turn in the last process; they are not served. */
+  readonly lostTickets: readonly LostTicket[];
   readonly processes: readonly (ReapVerdict & {
-    readonly jobId: string;
+    readonly jobId: string | null;
+    readonly sessionId: string | null;
     readonly executionId: string;
     readonly pid: number | null;
   })[];
@@ -54,76 +62,87 @@ export async function recover(
   reap: ProcessReaper,
   hooks: readonly CommitHook[],
 ): Promise<Recovered> {
-  await checkFormat(store);
-  const rows = new JobRows(store, settings.log);
+  const { log, clock } = settings;
+  await prepareStore(store);
+  const rows = new JobRows(store, log);
   const head = JSON.parse((await store.get(KEYS.head)) ?? '[0,0]') as [number, number];
   // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
   const seq = Math.max(head[0], await newestSeq(store));
   const ordinal = Math.max(head[1], await rows.highestOrdinal());
-  const processes = await reapAll(store, reap);
+  const processes = await reapAll(store, settings, reap);
   const low = Number((await store.get(KEYS.low)) ?? 0);
   const unfinished = await rows.listLive(low);
-  if (unfinished.length === 0 && processes.every(({ verdict }) => verdict === 'unverified')) {
-    return { report: { abandoned: [], processes }, seq, ordinal };
-  }
+  const sessions = await settleOpenSessions(store, log, () => clock.now());
+  const tickets = await loseTickets(store, log);
   const survivors = new Map(
-    processes.filter(({ verdict }) => verdict === 'unverified').map(({ jobId, detail }) => [jobId, detail]),
+    processes.flatMap(({ verdict, jobId, detail }) =>
+      verdict === 'unverified' && jobId !== null ? [[jobId, detail] as const] : [],
+    ),
   );
-  const settled = processes.filter(({ verdict }) => verdict !== 'unverified').map(({ executionId }) => executionId);
-  const lastSeq = await abandonAll(store, settings, unfinished, survivors, settled, { seq, ordinal }, hooks);
-  return { report: { abandoned: unfinished.map(({ base }) => base.jobId), processes }, seq: lastSeq, ordinal };
+  const steps: readonly RecoveryStep[] = [
+    ...processes.filter(({ verdict }) => verdict !== 'unverified').map(({ executionId }) => forget(executionId)),
+    ...sessions.steps,
+    ...tickets.steps,
+    ...unfinished.map(
+      (job): RecoveryStep =>
+        () => {
+          const change = abandon(job, survivors.get(job.base.jobId) ?? null, clock.now());
+          const revision = job.revision + 1;
+          const operations = stateOperations(job.base, change.after, revision);
+          for (const hook of hooks) operations.push(...hook(change.before, change));
+          return { operations, event: jobEvent('job.status', job.base, change.after, revision) };
+        },
+    ),
+  ];
+  const report: RecoveryReport = {
+    abandoned: unfinished.map(({ base }) => base.jobId),
+    sessions: sessions.told,
+    lostTickets: tickets.told,
+    processes,
+  };
+  const sync = settings.durability === 'full';
+  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal };
 }
 
-async function checkFormat(store: Store): Promise<void> {
-  const format = await store.get(KEYS.format);
-  if (format === undefined) {
-    const operations: StoreOperation[] = SENTINELS.map((key) => ({ type: 'put', key, value: '' }));
-    await store.batch([...operations, { type: 'put', key: KEYS.format, value: String(STORE_FORMAT) }], { sync: true });
-  } else {
-    assertKnownFormat(format);
-  }
-}
-
-async function reapAll(store: Store, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
+async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
+  const records = await readProcessRecords(store, (key) =>
+    log('error', 'row.unreadable', { key, error: 'it is no record of a process' }),
+  );
   return Promise.all(
-    (await readProcessRecords(store)).map(async (record) => {
-      const { jobId, executionId, pid } = record;
+    records.map(async (record) => {
+      const { jobId, sessionId, executionId, pid } = record;
       try {
-        return { ...(await reap(record)), jobId, executionId, pid };
+        return { ...(await reap(record)), jobId, sessionId, executionId, pid };
       } catch (error) {
-        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, executionId, pid };
+        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, sessionId, executionId, pid };
       }
     }),
   );
 }
 
-/** Errors the jobs in batches like the commit loop's. Answers the last sequence number. */
-async function abandonAll(
+const forget =
+  (executionId: string): RecoveryStep =>
+  () => ({ operations: [{ type: 'del', key: KEYS.process(executionId) }] });
+
+/** Writes the steps in batches like the commit loop's. Answers the last sequence number. */
+async function writeAll(
   store: Store,
-  settings: Settings,
-  unfinished: readonly StoredJob[],
-  survivors: ReadonlyMap<string, string>,
-  settledExecutions: readonly string[],
-  start: { readonly seq: number; readonly ordinal: number },
-  hooks: readonly CommitHook[],
+  steps: readonly RecoveryStep[],
+  start: { readonly seq: number; readonly ordinal: number; readonly sync: boolean },
 ): Promise<number> {
   let { seq } = start;
-  const sync = settings.durability === 'full';
-  for (let from = 0; from === 0 || from < unfinished.length; from += LIMITS.changesPerBatch) {
+  for (let from = 0; from < steps.length; from += LIMITS.changesPerBatch) {
     const operations: StoreOperation[] = [];
     const events: UnnumberedEvent[] = [];
-    if (from === 0) for (const executionId of settledExecutions) operations.push({ type: 'del', key: KEYS.process(executionId) });
-    for (const job of unfinished.slice(from, from + LIMITS.changesPerBatch)) {
-      const change = abandon(job, survivors.get(job.base.jobId) ?? null, settings.clock.now());
-      const revision = job.revision + 1;
-      operations.push(...stateOperations(job.base, change.after, revision));
-      events.push(jobEvent('job.status', job.base, change.after, revision));
-      for (const hook of hooks) operations.push(...hook(change.before, change));
+    for (const step of steps.slice(from, from + LIMITS.changesPerBatch)) {
+      const one = step();
+      operations.push(...one.operations);
+      if (one.event !== undefined) events.push(one.event);
     }
     if (events.length > 0) operations.push(segmentOperation(seq + 1, events));
     seq += events.length;
     operations.push({ type: 'put', key: KEYS.head, value: JSON.stringify([seq, start.ordinal]) });
-    await store.batch(operations, { sync });
+    await store.batch(operations, { sync: start.sync });
   }
   return seq;
 }

@@ -1,5 +1,5 @@
 /**
- * The rows of sessions and tasks (spec 8, minimal): made, read, listed, and found quickly by every spawn.
+ * The rows of sessions and tasks: made, read, listed, and found quickly by every spawn and prompt (spec 8, liveness 1 and 10).
  *
  * SES1  A session belongs to exactly one task, for good; without one it gets a task of its own.
  * SES2  Ids are never used twice; a row exists for others only once it is stored.
@@ -7,19 +7,23 @@
  */
 import { offstageError } from '../model/errors.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
-import type { SessionRow, TaskRow } from '../model/records.ts';
+import { type SessionRow, TASK_STATES, type TaskRow, type TaskState } from '../model/records.ts';
 import type { RowQuery } from '../model/requests.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
+import {
+  isRemoved,
+  type RemovedRow,
+  readSessionRow,
+  readTaskRow,
+  sessionIdsOfTask,
+  sessionOperations,
+  taskOperations,
+} from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import { namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
 import { checkId, checkText, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
-
-/** In place of a removed row: its id is never used again. */
-interface RemovedRow {
-  readonly removed: number;
-}
 
 /** Ids that are not given are made up. */
 export interface CreateTaskOptions {
@@ -59,24 +63,24 @@ export class Sessions {
   async resolve(sessionId: string): Promise<SessionRow> {
     const known = this.#cache.get(sessionId);
     if (known !== undefined) return known;
-    const row = await this.#read<SessionRow>(KEYS.session(sessionId));
-    if (row !== null && 'removed' in row) throw offstageError('session.not_found', { sessionId });
-    if (row !== null) return this.#remember(row);
+    const row = await this.#readSession(sessionId);
+    if (row !== null && isRemoved(row)) throw offstageError('session.not_found', { sessionId });
+    if (row !== null) return this.remember(row);
     if (sessionId === DEFAULT_SESSION) return this.#createDefault();
     throw offstageError('session.not_found', { sessionId });
   }
 
   async get(sessionId: string): Promise<SessionRow> {
     checkId('sessionId', sessionId);
-    const row = await this.#read<SessionRow>(KEYS.session(sessionId));
-    if (row === null || 'removed' in row) throw offstageError('session.not_found', { sessionId });
+    const row = await this.#readSession(sessionId);
+    if (row === null || isRemoved(row)) throw offstageError('session.not_found', { sessionId });
     return row;
   }
 
   async list(given?: RowQuery): Promise<readonly SessionRow[]> {
     const query = readOptions('query', given, QUERY_NAMES);
     return newestFirst(
-      await this.#readAll<SessionRow>(RANGES.sessions),
+      await this.#readAll<SessionRow>(RANGES.sessions, readSessionRow),
       (row) => row.sessionId,
       query,
       (sessionId) => offstageError('session.not_found', { sessionId }),
@@ -89,16 +93,17 @@ export class Sessions {
     const sessionId =
       options.sessionId === undefined ? this.#core.settings.ids.id('session') : checkId('sessionId', options.sessionId);
     const agentId = options.agentId === undefined ? null : checkId('agentId', options.agentId);
+    if (agentId !== null && this.#core.settings.agents[agentId] === undefined) throw offstageError('agent.unknown', { agentId });
     const task = options.taskId === undefined ? null : await this.getTask(options.taskId);
     return this.#exclusively(KEYS.session(sessionId), async () => {
-      const existing = await this.#read<SessionRow>(KEYS.session(sessionId));
-      if (existing !== null && 'removed' in existing) throw offstageError('session.expired', { sessionId });
+      const existing = await this.#readSession(sessionId);
+      if (existing !== null && isRemoved(existing)) throw offstageError('session.expired', { sessionId });
       if (existing !== null) throw invalidInput('sessionId', `a session ${JSON.stringify(sessionId)} exists already`);
       const at = this.#core.settings.clock.now();
       const own = task === null ? newTask(this.#core.settings.ids.id('task'), sessionId, at) : null;
       const row = newSession(sessionId, (task ?? own)?.taskId as string, agentId, at);
       await this.#store(own === null ? [] : [own], [row]);
-      return this.#remember(row);
+      return this.remember(row);
     });
   }
 
@@ -108,8 +113,8 @@ export class Sessions {
     const taskId = options.taskId === undefined ? this.#core.settings.ids.id('task') : checkId('taskId', options.taskId);
     const title = checkText('title', options.title, '');
     return this.#exclusively(KEYS.task(taskId), async () => {
-      const existing = await this.#read<TaskRow>(KEYS.task(taskId));
-      if (existing !== null && 'removed' in existing) throw offstageError('task.expired', { taskId });
+      const existing = await this.#readTask(taskId);
+      if (existing !== null && isRemoved(existing)) throw offstageError('task.expired', { taskId });
       if (existing !== null) throw invalidInput('taskId', `a task ${JSON.stringify(taskId)} exists already`);
       const row = newTask(taskId, title, this.#core.settings.clock.now());
       await this.#store([row], []);
@@ -119,15 +124,41 @@ export class Sessions {
 
   async getTask(taskId: string): Promise<TaskRow> {
     checkId('taskId', taskId);
-    const row = await this.#read<TaskRow>(KEYS.task(taskId));
-    if (row === null || 'removed' in row) throw offstageError('task.not_found', { taskId });
+    const row = await this.#readTask(taskId);
+    if (row === null || isRemoved(row)) throw offstageError('task.not_found', { taskId });
     return row;
+  }
+
+  /** The stored rows of a task's sessions, oldest first. */
+  async ofTask(taskId: string): Promise<readonly SessionRow[]> {
+    const { store } = this.#core;
+    const ids = await sessionIdsOfTask(store, taskId);
+    const rows = await Promise.all(ids.map((sessionId) => this.#cache.get(sessionId) ?? this.#readSession(sessionId)));
+    return rows
+      .flatMap((row) => (row === null || isRemoved(row) ? [] : [row]))
+      .sort((a, b) => a.createdAt - b.createdAt || (a.sessionId < b.sessionId ? -1 : 1));
+  }
+
+  /** The host says where a task stands. */
+  async setTaskState(taskId: string, state: TaskState): Promise<TaskRow> {
+    checkId('taskId', taskId);
+    if (!TASK_STATES.includes(state)) throw invalidInput('state', `it must be one of ${TASK_STATES.join(', ')}`);
+    this.#core.assertOpen();
+    return this.#exclusively(KEYS.task(taskId), async () => {
+      const before = await this.getTask(taskId);
+      if (before.state === state) return before;
+      const row: TaskRow = { ...before, state, revision: before.revision + 1 };
+      const { title } = row;
+      const event: UnnumberedEvent = { type: 'task.updated', at: this.#core.settings.clock.now(), taskId, title, state };
+      await this.#core.storeRows(taskOperations(row), { events: [event], retract: taskOperations(before) });
+      return row;
+    });
   }
 
   async listTasks(given?: RowQuery): Promise<readonly TaskRow[]> {
     const query = readOptions('query', given, QUERY_NAMES);
     return newestFirst(
-      await this.#readAll<TaskRow>(RANGES.tasks),
+      await this.#readAll<TaskRow>(RANGES.tasks, readTaskRow),
       (row) => row.taskId,
       query,
       (taskId) => offstageError('task.not_found', { taskId }),
@@ -140,9 +171,9 @@ export class Sessions {
       if (known !== undefined) return known;
       const at = this.#core.settings.clock.now();
       const row = newSession(DEFAULT_SESSION, DEFAULT_SESSION, null, at);
-      const task = await this.#read<TaskRow>(KEYS.task(DEFAULT_SESSION));
+      const task = await this.#readTask(DEFAULT_SESSION);
       await this.#store(task === null ? [newTask(DEFAULT_SESSION, DEFAULT_SESSION, at)] : [], [row]);
-      return this.#remember(row);
+      return this.remember(row);
     });
   }
 
@@ -161,11 +192,11 @@ export class Sessions {
     const rows: StoreOperation[] = [];
     const events: UnnumberedEvent[] = [];
     for (const row of tasks) {
-      rows.push({ type: 'put', key: KEYS.task(row.taskId), value: JSON.stringify(row) });
+      rows.push(...taskOperations(row));
       events.push({ type: 'task.created', at: row.createdAt, taskId: row.taskId, title: row.title, state: row.state });
     }
     for (const row of sessions) {
-      rows.push({ type: 'put', key: KEYS.session(row.sessionId), value: JSON.stringify(row) });
+      rows.push(...sessionOperations(row));
       events.push({
         type: 'session.state_changed',
         at: row.createdAt,
@@ -178,24 +209,48 @@ export class Sessions {
     return this.#core.storeRows(rows, { events, retract: rows.map(({ key }) => ({ type: 'del', key })) });
   }
 
-  #remember(row: SessionRow): SessionRow {
+  /** The row as it is stored now. */
+  remember(row: SessionRow): SessionRow {
+    const known = this.#cache.get(row.sessionId);
+    // A read that took long has not seen what was stored meanwhile.
+    if (known !== undefined && known.revision > row.revision) return known;
     const oldest = this.#cache.size >= CACHE_SIZE ? this.#cache.keys().next().value : undefined;
     if (oldest !== undefined) this.#cache.delete(oldest);
     this.#cache.set(row.sessionId, row);
     return row;
   }
 
-  async #read<Row>(key: string): Promise<Row | RemovedRow | null> {
-    const value = await this.#core.store.get(key);
-    return value === undefined || this.#core.loop.isRetracted(key) ? null : (JSON.parse(value) as Row | RemovedRow);
+  async #readSession(sessionId: string): Promise<SessionRow | RemovedRow | null> {
+    const key = KEYS.session(sessionId);
+    const row = readSessionRow(await this.#core.store.get(key));
+    return this.#core.loop.isRetracted(key) ? null : row;
   }
 
-  async #readAll<Row extends object>(range: { readonly gte: string; readonly lt: string }): Promise<Row[]> {
+  async #readTask(taskId: string): Promise<TaskRow | RemovedRow | null> {
+    const key = KEYS.task(taskId);
+    const row = readTaskRow(await this.#core.store.get(key));
+    return this.#core.loop.isRetracted(key) ? null : row;
+  }
+
+  /** One row that cannot be read hides no others; `doctor` finds it. */
+  #readable<Row>(key: string, read: () => Row | null): Row | null {
+    try {
+      return read();
+    } catch (error) {
+      this.#core.settings.log('error', 'row.unreadable', { key, error: String(error) });
+      return null;
+    }
+  }
+
+  async #readAll<Row extends object>(
+    range: { readonly gte: string; readonly lt: string },
+    read: (value: string) => Row | RemovedRow | null,
+  ): Promise<Row[]> {
     const rows: Row[] = [];
     for await (const { key, value } of this.#core.store.range(range)) {
       if (this.#core.loop.isRetracted(key)) continue;
-      const row = JSON.parse(value) as Row | RemovedRow;
-      if (!('removed' in row)) rows.push(row);
+      const row = this.#readable(key, () => read(value));
+      if (row !== null && !isRemoved(row)) rows.push(row as Row);
     }
     return rows;
   }

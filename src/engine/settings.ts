@@ -6,12 +6,22 @@
  */
 import { systemClock } from '../actors/clock.ts';
 import { idSource } from '../actors/id-source.ts';
+import type { AgentFactory, AgentProfile, Agents } from '../model/agent.ts';
 import type { Clock, IdSource } from '../model/clock.ts';
 import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { EngineOptions, Inspect } from '../model/options.ts';
 import type { Durability, Log, Retention } from '../model/requests.ts';
 import { namesOf, type Refuse, readable, readOptions } from './check-options.ts';
+
+/** An agent with everything filled in. */
+export interface RegisteredAgent {
+  readonly start: AgentFactory;
+  readonly display: 'attested' | 'coarse';
+  readonly admission: 'attested' | 'conservative';
+}
+
+export type RegisteredAgents = Readonly<Record<string, RegisteredAgent>>;
 
 export interface Settings {
   readonly workers: number | null;
@@ -23,6 +33,15 @@ export interface Settings {
   readonly cancelGraceMs: number;
   readonly killAfterMs: number;
   readonly shutdownGraceMs: number;
+  /** Without a prototype, so that any name may be looked up. */
+  readonly agents: RegisteredAgents;
+  readonly display: 'attested' | 'coarse';
+  readonly admission: 'attested' | 'conservative';
+  /** In the next four Infinity means never. */
+  readonly interruptGraceMs: number;
+  readonly outOfTurnIdleMs: number;
+  readonly turnTimeoutMs: number;
+  readonly quietAfterMs: number;
   readonly retention: { readonly maxAgeMs: number | null; readonly maxJobs: number | null };
   readonly inspect: Inspect | undefined;
   readonly log: Log;
@@ -92,6 +111,44 @@ export function checkFlag(option: string, value: boolean | undefined): boolean |
   throw invalidOption(option, `it must be true or false, not ${shown(value)}`);
 }
 
+/** One of a few words, the first of which is the default. */
+function choice<Word extends string>(option: string, value: Word | undefined, words: readonly [Word, ...Word[]]): Word {
+  if (value === undefined) return words[0];
+  if (words.includes(value)) return value;
+  throw invalidOption(option, `it must be ${words.map((word) => `'${word}'`).join(' or ')}, not ${shown(value)}`);
+}
+
+const PROFILE_NAMES = namesOf<AgentProfile>({ start: true, display: true, admission: true });
+
+const displayOf = (option: string, value: RegisteredAgent['display'] | undefined) =>
+  choice(option, value, ['attested', 'coarse']);
+const admissionOf = (option: string, value: RegisteredAgent['admission'] | undefined) =>
+  choice(option, value, ['attested', 'conservative']);
+
+function agentsFrom(given: Agents | undefined, rules: Omit<RegisteredAgent, 'start'>): RegisteredAgents {
+  const agents: Record<string, RegisteredAgent> = Object.create(null);
+  if (given === undefined) return agents;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalidOption('agents', 'it must be an object of functions by their name');
+  }
+  for (const [name, entry] of Object.entries(given)) {
+    const option = `agents.${name}`;
+    if (typeof entry === 'function') {
+      agents[name] = { start: entry, ...rules };
+      continue;
+    }
+    if (typeof entry !== 'object' || entry === null) throw invalidOption(option, `it must be a function, not ${shown(entry)}`);
+    const profile = readOptions(option, entry, PROFILE_NAMES, invalidWithin(option));
+    if (typeof profile.start !== 'function') throw invalidOption(option, 'its start must be a function');
+    agents[name] = {
+      start: profile.start,
+      display: profile.display === undefined ? rules.display : displayOf(`${option}.display`, profile.display),
+      admission: profile.admission === undefined ? rules.admission : admissionOf(`${option}.admission`, profile.admission),
+    };
+  }
+  return agents;
+}
+
 /** An implementation of a port, where one is given. */
 export function checkPort<Port extends object>(
   option: string,
@@ -114,21 +171,24 @@ export function checkPort<Port extends object>(
 export function settingsFrom(options: EngineOptions, environment: NodeJS.ProcessEnv, spillDirectory: string | null): Settings {
   const clock = checkPort('clock', options.clock, ['now', 'monotonic', 'schedule', 'nextTurn']) ?? systemClock;
   checkFlag('handleSignals', options.handleSignals);
-  const durability = options.durability ?? 'full';
-  if (durability !== 'full' && durability !== 'process') {
-    throw invalidOption('durability', `it must be 'full' or 'process', not ${shown(durability)}`);
-  }
   const cancelGraceMs = graceMs('cancelGraceMs', options.cancelGraceMs, 30_000);
+  const rules = { display: displayOf('display', options.display), admission: admissionOf('admission', options.admission) };
   const killAfterMs = graceMs('killAfterMs', options.killAfterMs, 5_000);
   return {
     workers: workersFrom(options.workers, environment.OFFSTAGE_WORKERS),
     perSessionLimit: options.perSessionLimit === undefined ? null : count('perSessionLimit', options.perSessionLimit),
     clock,
     ids: checkPort('ids', options.ids, ['jobId', 'id']) ?? idSource,
-    durability,
+    durability: choice('durability', options.durability, ['full', 'process']),
     cancelGraceMs,
     killAfterMs: Math.min(killAfterMs, cancelGraceMs / 2),
     shutdownGraceMs: graceMs('shutdownGraceMs', options.shutdownGraceMs, 5_000),
+    agents: readable('agents', () => agentsFrom(options.agents, rules), invalidOption),
+    ...rules,
+    interruptGraceMs: graceMs('interruptGraceMs', options.interruptGraceMs, 10_000),
+    outOfTurnIdleMs: graceMs('outOfTurnIdleMs', options.outOfTurnIdleMs, 5_000),
+    turnTimeoutMs: graceMs('turnTimeoutMs', options.turnTimeoutMs, Number.POSITIVE_INFINITY),
+    quietAfterMs: graceMs('quietAfterMs', options.quietAfterMs, 300_000),
     retention: retention(options.retention),
     inspect: callback('inspect', options.inspect),
     log: fencedLog(callback('log', options.log)),

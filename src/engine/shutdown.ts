@@ -52,12 +52,16 @@ export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> 
   }
   flush();
   await Promise.all(running.map((job) => endOf(core, job)));
-  const isStored = await core.loop.flushNow();
-  if (!isStored)
-    settings.log('error', 'close.unsaved', {
-      changes: core.loop.pendingCount,
-      note: 'these jobs will be errored by the next start',
-    });
+  await core.loop.flushNow();
+}
+
+/** The last try to store what is decided. */
+export async function flushAll({ loop, settings }: Core): Promise<void> {
+  if (await loop.flushNow()) return;
+  settings.log('error', 'close.unsaved', {
+    changes: loop.pendingCount,
+    note: 'unfinished jobs among them will be errored by the next start',
+  });
 }
 
 /** Resolves when the job's end is revealed or acted upon; whoever waits here is one of its waiters. */

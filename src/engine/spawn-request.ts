@@ -34,6 +34,7 @@ export interface SpawnContent extends CheckedInput {
   readonly wait: boolean;
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
+  readonly toolCallId: string | null;
   /** The input, where its schema answers later. */
   readonly pendingInput: Promise<CheckedInput> | null;
 }
@@ -41,6 +42,8 @@ export interface SpawnContent extends CheckedInput {
 export { invalidInput } from './check-options.ts';
 
 export const DEFAULT_SESSION = 'default';
+/** Serves sessions and jobs that name no agent. */
+export const DEFAULT_AGENT = 'default';
 const SUBJECT_CHARACTERS = 60;
 const NO_INPUT_YET: CheckedInput = { input: null, inputCharacters: 0, secretInput: null };
 
@@ -59,6 +62,7 @@ export const SPAWN_NAMES = namesOf<SpawnOptions>({
   wait: true,
   timeoutMs: true,
   idleTimeoutMs: true,
+  toolCallId: true,
 });
 
 /** Any well-formed string of 1 to 512 bytes without NUL. */
@@ -71,6 +75,16 @@ export function checkId(argument: string, value: unknown): string {
   if (value.includes('\0')) throw invalidInput(argument, 'it contains a NUL character');
   if (!value.isWellFormed()) throw invalidInput(argument, 'it is not well-formed Unicode');
   return value;
+}
+
+/** Whether `checkId` would take it; for what is left out instead of refused. */
+export function isId(value: unknown): value is string {
+  try {
+    checkId('id', value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const optionalId = (argument: string, value: unknown): string | null =>
@@ -113,22 +127,25 @@ function checkedInput(value: unknown, executor: RegisteredExecutor): CheckedInpu
   return { input, inputCharacters: encoded.length, secretInput: executor.redact === undefined ? null : { value: plain } };
 }
 
-/** @throws OffstageError `input.invalid`, `executor.unknown`, `limit.input_bytes` */
-export const checkSpawn = (
-  options: SpawnOptions,
-  executors: ReadonlyMap<string, RegisteredExecutor>,
-  parent: JobBase | null,
-): SpawnContent => readable('options', () => contentOf(options, executors, parent));
+/** What a spawn may name. */
+export interface Registered {
+  readonly executors: ReadonlyMap<string, RegisteredExecutor>;
+  readonly settings: { readonly agents: Readonly<Record<string, unknown>> };
+}
 
-function contentOf(
-  options: SpawnOptions,
-  executors: ReadonlyMap<string, RegisteredExecutor>,
-  parent: JobBase | null,
-): SpawnContent {
+/** @throws OffstageError `input.invalid`, `executor.unknown`, `agent.unknown`, `limit.input_bytes` */
+export const checkSpawn = (options: SpawnOptions, registered: Registered, parent: JobBase | null): SpawnContent =>
+  readable('options', () => contentOf(options, registered, parent));
+
+function contentOf(options: SpawnOptions, { executors, settings }: Registered, parent: JobBase | null): SpawnContent {
   checkNames('options', options, SPAWN_NAMES);
   const kind = checkId('kind', options.kind);
   const executor = executors.get(kind);
   if (executor === undefined) throw offstageError('executor.unknown', { kind });
+  const agentId = optionalId('agentId', options.agentId);
+  if (executor.needsAgent === true && settings.agents[agentId ?? DEFAULT_AGENT] === undefined) {
+    throw offstageError('agent.unknown', { agentId: agentId ?? DEFAULT_AGENT });
+  }
   const contextMode = options.contextMode ?? 'inherit';
   if (contextMode !== 'inherit' && contextMode !== 'clean') throw invalidInput('contextMode', "it must be 'inherit' or 'clean'");
   const wait = options.wait ?? false;
@@ -155,7 +172,7 @@ function contentOf(
     kind,
     subject: checkText('subject', options.subject, defaultSubject(description)),
     description,
-    agentId: optionalId('agentId', options.agentId),
+    agentId,
     sessionId,
     callerSessionId: caller === sessionId ? null : caller,
     parentJobId: parent?.jobId ?? optionalId('parentJobId', options.parentJobId),
@@ -164,6 +181,7 @@ function contentOf(
     wait,
     timeoutMs: duration('timeoutMs', options.timeoutMs),
     idleTimeoutMs: duration('idleTimeoutMs', options.idleTimeoutMs),
+    toolCallId: optionalId('toolCallId', options.toolCallId),
   };
 }
 

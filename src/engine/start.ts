@@ -3,6 +3,7 @@ import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Closer } from './closers.ts';
 import type { RegisteredExecutor } from './core.ts';
+import type { PausePoints } from './liveness.ts';
 import { Offstage } from './offstage.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
 import type { Settings } from './settings.ts';
@@ -16,11 +17,13 @@ export interface StartOptions {
   readonly hooks?: readonly CommitHook[];
   /** Called at close, before the store goes; may grow while the engine runs. */
   readonly closers?: readonly Closer[];
+  /** For tests. */
+  readonly points?: PausePoints;
 }
 
 /** @throws OffstageError `store.corrupt`, `store.failed` */
 export async function startEngine<Kinds extends Executors>(options: StartOptions): Promise<Offstage<Kinds>> {
-  const { settings, store, executors, reap, hooks = [], closers = [] } = options;
+  const { settings, store, executors, reap, hooks = [], closers = [], points = null } = options;
   const recovered = await recover(store, settings, reap, hooks);
-  return new Offstage<Kinds>(settings, store, executors, recovered, hooks, closers);
+  return new Offstage<Kinds>(settings, store, executors, recovered, hooks, closers, points);
 }

@@ -27,6 +27,8 @@ export interface Transaction {
   readonly events?: readonly UnnumberedEvent[];
   /** Under `full`, fsync even without an event. */
   readonly mustSync?: boolean;
+  /** When it is stored, late or not, before anything of it is shown: what reads answer from then on. */
+  committed?(): void;
   /** Once it is stored; or, with `durable: false`, once it is clear that it could not be stored for now. */
   acknowledge?(durable: boolean): void;
   /** A transaction that the store refused for good; only for those that create something (`isCreation`). */

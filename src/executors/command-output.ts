@@ -8,20 +8,14 @@
  */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../model/clock.ts';
 import type { OutputStream } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
+import { lastLineOf } from './last-line.ts';
+import { untilQuiet } from './pipe-quiet.ts';
 import { TailText } from './tail-text.ts';
 
-const KIB = 1024;
-const MIB = 1024 * KIB;
-/** More than any pipe holds: beyond it, what is read after the end was written by somebody else. */
-const PIPE_BYTES = 4 * MIB;
-/** Turns of the event loop without data, after which the pipes are empty. */
-const QUIET_TURNS = 2;
-const ERROR_TAIL_BYTES = 4 * KIB;
-const LAST_LINE_CHARACTERS = 200;
+const ERROR_TAIL_BYTES = 4 * 1024;
 
 export interface CommandOutputOptions {
   readonly stdout: Readable;
@@ -63,11 +57,7 @@ export class CommandOutput {
 
   /** The last line of stderr that says anything, clipped; null when there is none. */
   get lastErrorLine(): string | null {
-    const lines = stripVTControlCharacters(this.#stderr.text()).split('\n');
-    const line = lines.map((candidate) => candidate.replace(/\p{Cc}/gu, ' ').trim()).findLast((candidate) => candidate !== '');
-    if (line === undefined) return null;
-    const characters = [...line];
-    return characters.length <= LAST_LINE_CHARACTERS ? line : `${characters.slice(0, LAST_LINE_CHARACTERS - 1).join('')}…`;
+    return lastLineOf(this.#stderr.text());
   }
 
   /** Whether somebody still holds a pipe of the command. */
@@ -80,14 +70,7 @@ export class CommandOutput {
     // The rest is small, and the end of the job does not wait for whoever reads along.
     this.#isDraining = true;
     this.#goOn();
-    const before = this.#readBytes;
-    let last = before;
-    let quietTurns = 0;
-    while (this.isOpen && quietTurns < QUIET_TURNS && this.#readBytes - before < PIPE_BYTES) {
-      await new Promise<void>((resolve) => this.#clock.nextTurn(resolve));
-      quietTurns = this.#readBytes === last ? quietTurns + 1 : 0;
-      last = this.#readBytes;
-    }
+    await untilQuiet(this.#clock, { isOpen: () => this.isOpen, readBytes: () => this.#readBytes });
   }
 
   /** Lets go of the pipes. Nothing is read after it. */

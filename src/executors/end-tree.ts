@@ -31,8 +31,11 @@ export interface EndTreeOptions {
   readonly isInBackground?: () => boolean;
   /** Told after each reading that found something. Must not throw. */
   readonly onRound?: (found: FoundTree) => void;
-  /** The process group of a living child of this process: signalled in one step, which no fork slips through. */
-  readonly group?: { readonly pgid: number; signal(signal: NodeJS.Signals): void };
+  /**
+   * The process group of a child of this process: signalled in one step, which no fork slips through. False when it was not, because the
+   * child has ended.
+   */
+  readonly group?: { readonly pgid: number; signal(signal: NodeJS.Signals): boolean };
 }
 
 export interface EndedTree {
@@ -67,8 +70,9 @@ export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
     const fresh = found.members.filter((row) => seen.get(row.pid) !== row.startTime);
     for (const row of fresh) seen.set(row.pid, row.startTime);
     // After the first reading, not before: a parent that dies of the signal takes with it the proof whose child an orphan is.
-    if (isKilling || round === 0) options.group?.signal(isKilling ? 'SIGKILL' : 'SIGTERM');
-    for (const row of isKilling ? found.members : toAsk(fresh, found.members, round, options.group?.pgid ?? null)) {
+    const hasGroup = (isKilling || round === 0) && options.group?.signal(isKilling ? 'SIGKILL' : 'SIGTERM') === true;
+    const askedPgid = hasGroup ? (options.group?.pgid ?? null) : null;
+    for (const row of isKilling ? found.members : toAsk(fresh, found.members, round, askedPgid)) {
       if (signalProcess(row, isKilling ? 'SIGKILL' : 'SIGTERM')) signalled.add(row.pid);
     }
     options.onRound?.(found);

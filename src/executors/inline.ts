@@ -32,6 +32,7 @@ function resolved(option: string, given: AnyExecutor): Executor & { readonly cap
     if (executor[name] !== undefined && typeof executor[name]?.['~standard']?.validate !== 'function')
       throw invalidOption(option, `${name} must be a Standard Schema`);
   }
+  checkFlag(`${option}.needsAgent`, executor.needsAgent);
   const capabilities = capabilitiesOf(`${option}.capabilities`, executor.capabilities);
   // Called through the object, so that executors written as classes keep their `this`.
   return {
@@ -39,6 +40,7 @@ function resolved(option: string, given: AnyExecutor): Executor & { readonly cap
     ...(executor.cancel === undefined ? {} : { cancel: (jobId: string) => executor.cancel?.(jobId) }),
     ...(executor.close === undefined ? {} : { close: () => executor.close?.() }),
     ...(executor.redact === undefined ? {} : { redact: (input) => executor.redact?.(input) ?? null }),
+    ...(executor.needsAgent === undefined ? {} : { needsAgent: executor.needsAgent }),
     ...(executor.input === undefined ? {} : { input: executor.input }),
     ...(executor.result === undefined ? {} : { result: executor.result }),
     capabilities,

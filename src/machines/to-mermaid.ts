@@ -23,22 +23,26 @@ function drawStates(parent: AnyStateNode, indent: string, lines: string[]): void
   for (const state of Object.values(parent.states)) if (state.type === 'final') lines.push(`${indent}${nameOf(state)} --> [*]`);
 }
 
-function drawTransitions(parent: AnyStateNode, lines: string[]): void {
+function drawTransitions(root: AnyStateNode, lines: string[]): void {
   // One arrow per pair of states, with all the events that lead along it.
   const arrows = new Map<string, string[]>();
-  const visit = (state: AnyStateNode): void => {
-    for (const [event, transitions] of state.transitions) {
-      for (const transition of transitions) {
-        for (const target of transition.target ?? []) {
-          const arrow = `${nameOf(state)} --> ${nameOf(target)}`;
-          const events = arrows.get(arrow) ?? [];
-          if (!events.includes(event)) arrows.set(arrow, [...events, event]);
-        }
+  const draw = (from: AnyStateNode, { transitions }: AnyStateNode): void => {
+    for (const [event, alternatives] of transitions) {
+      for (const target of alternatives.flatMap((transition) => transition.target ?? [])) {
+        const arrow = `${nameOf(from)} --> ${nameOf(target)}`;
+        const events = arrows.get(arrow) ?? [];
+        if (!events.includes(event)) arrows.set(arrow, [...events, event]);
       }
     }
+  };
+  const visit = (state: AnyStateNode): void => {
+    draw(state, state);
     for (const child of Object.values(state.states)) visit(child);
   };
-  for (const state of Object.values(parent.states)) visit(state);
+  const states = Object.values(root.states);
+  // What the chart takes as a whole, it takes in each of its states; nothing can be drawn at the whole.
+  for (const state of states) if (state.type !== 'final') draw(state, root);
+  for (const state of states) visit(state);
   for (const [arrow, events] of arrows) lines.push(`${INDENT}${arrow}: ${events.join(', ')}`);
 }
 

@@ -28,6 +28,13 @@ type JobId = { readonly jobId: string };
  * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
  */
 export const ERRORS = {
+  'agent.failed': spec(false, (d: Why) => `The agent could not do it: ${d.message}`),
+  'agent.gone': spec(true, (d: Why) => `The agent has ended: ${d.message}`),
+  'agent.start_failed': spec(
+    true,
+    (d: { agentId: string; message: string }) => `The agent ${quote(d.agentId)} could not be started: ${d.message}`,
+  ),
+  'agent.unknown': spec(false, (d: { agentId: string }) => `No agent is registered under the name ${quote(d.agentId)}.`),
   'command.cwd_missing': spec(
     false,
     (d: { cwd: string }) => `The working directory ${quote(d.cwd)} does not exist or is not a directory.`,
@@ -61,6 +68,10 @@ export const ERRORS = {
   ),
   'engine.closing': spec(false, (_: Nothing) => 'This engine is closing and accepts no more work.'),
   'engine.degraded': spec(true, (_: Nothing) => 'The store refuses writes at the moment, so no new work is accepted.'),
+  'execution.not_found': spec(
+    false,
+    (d: { executionId: string }) => `No agent that is at work on this session has the execution id ${quote(d.executionId)}.`,
+  ),
   'executor.unknown': spec(false, (d: { kind: string }) => `No executor is registered for the kind ${quote(d.kind)}.`),
   'executor.unsupported_platform': spec(
     false,
@@ -99,13 +110,31 @@ export const ERRORS = {
     (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
   ),
   'limit.queue_full': spec(true, (d: { limit: number }) => `${d.limit} jobs are queued already, and no more are accepted.`),
+  'limit.tickets': spec(
+    true,
+    (d: { limit: number }) => `${d.limit} prompts wait for this session already, and no more are accepted.`,
+  ),
   'limit.tree_depth': spec(false, (d: { limit: number }) => `Jobs may start jobs at most ${d.limit} levels deep.`),
   'limit.waiters': spec(true, (d: { limit: number }) => `${d.limit} callers are waiting already, and no more are accepted.`),
+  'limit.workloads': spec(
+    true,
+    (d: { limit: number }) => `This session has ${d.limit} registered workloads already, and no more are accepted.`,
+  ),
+  'prompt.busy': spec(true, (d: { sessionId: string }) => `The session ${quote(d.sessionId)} is busy with another prompt.`),
+  'prompt.interrupted': spec(false, (d: Why) => `The prompt was interrupted: ${d.message}`),
+  'request.not_found': spec(
+    false,
+    (d: { requestId: string }) => `The session waits for no answer to a request ${quote(d.requestId)}.`,
+  ),
   'session.expired': spec(
     false,
     (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was removed; ids are never used again.`,
   ),
   'session.not_found': spec(false, (d: { sessionId: string }) => `No session has the id ${quote(d.sessionId)}.`),
+  'session.not_promptable': spec(
+    false,
+    (d: { sessionId: string; state: string }) => `The session ${quote(d.sessionId)} is ${d.state} and takes no more prompts.`,
+  ),
   'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
     false,
@@ -120,6 +149,12 @@ export const ERRORS = {
   'task.expired': spec(false, (d: { taskId: string }) => `The task ${quote(d.taskId)} was removed; ids are never used again.`),
   'task.not_found': spec(false, (d: { taskId: string }) => `No task has the id ${quote(d.taskId)}.`),
   'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
+  'ticket.not_found': spec(false, (d: { ticketId: string }) => `No prompt waits under the ticket ${quote(d.ticketId)}.`),
+  'workload.not_attested': spec(
+    false,
+    (d: { kind: string }) => `The agent of this session does not vouch for work of kind ${d.kind}, so none is registered.`,
+  ),
+  'workload.not_found': spec(false, (d: { workloadId: string }) => `The session has no workload ${quote(d.workloadId)}.`),
 } as const;
 
 /** `area.reason`; every one has a heading in docs/errors.md. */

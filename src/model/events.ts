@@ -2,11 +2,12 @@
  * What observers are told (spec 11).
  *
  * EVT1  Record events are durable and carry a global gapless `seq`.
- * EVT2  Volatile events (progress, output) are never stored; they carry the `seq` they follow.
+ * EVT2  Volatile events (progress, output, activity, aggregates) are never stored; they carry the `seq` they follow.
  */
+import type { ActivityValue } from './activity.ts';
 import type { OutputStream } from './executor.ts';
 import type { JsonValue } from './json.ts';
-import type { JobStatus, ReasonCode, SessionState, TaskRow } from './records.ts';
+import type { JobError, JobStatus, ReasonCode, SessionState, TaskRow } from './records.ts';
 
 interface EventHead {
   /** Record events: their own number. Volatile events: the number of the record event they follow. */
@@ -34,14 +35,14 @@ export interface JobEventBody {
 /** A job was accepted, or has got another status. */
 export type JobRecordEvent = EventHead & JobEventBody & { readonly type: 'job.created' | 'job.status' };
 
-/** A session was made, or has got another state. */
+/** A session was made, or its row has changed (`oldState` = `newState` where that was something else than its state). */
 export type SessionRecordEvent = EventHead & {
   readonly type: 'session.state_changed';
   readonly sessionId: string;
   readonly taskId: string;
   readonly oldState: SessionState | null;
   readonly newState: SessionState;
-};
+} & LiveActivity;
 
 /** A task was made or has changed. */
 export type TaskRecordEvent = EventHead & {
@@ -49,10 +50,27 @@ export type TaskRecordEvent = EventHead & {
   readonly taskId: string;
   readonly title: string;
   readonly state: TaskRow['state'];
+  /** Counts the updates of this task in this process; missing in what is replayed. */
+  readonly taskSeq?: number;
+} & Partial<ActivityValue>;
+
+/** Tier and count as of the instant of the event; missing in what is replayed, where they are unknown. */
+export type LiveActivity = Partial<ActivityValue> & {
+  readonly activityEpoch?: number;
+  readonly sessionSeq?: number;
 };
 
 /** Stored, numbered, replayed. */
 export type RecordEvent = JobRecordEvent | SessionRecordEvent | TaskRecordEvent;
+
+/** A task's aggregate has changed, and nothing of its row: live only, like all activity. */
+export type TaskActivityEvent = EventHead &
+  ActivityValue & {
+    readonly type: 'task.updated';
+    readonly taskId: string;
+    readonly taskSeq: number;
+    readonly isVolatile: true;
+  };
 
 /** Live only: never stored, never replayed. Carries the `seq` it follows. */
 export type VolatileEvent =
@@ -71,6 +89,45 @@ export type VolatileEvent =
       readonly stream: OutputStream | null;
       /** Characters the job had printed before: a jump says that output was missed, `output()` lines up with it. */
       readonly offset: number;
+    })
+  /** A session's tier or count has changed (liveness 7). */
+  | (EventHead &
+      ActivityValue & {
+        readonly type: 'session.activity_changed';
+        readonly sessionId: string;
+        readonly taskId: string;
+        /** Grows whenever the session's activity is tracked anew. */
+        readonly activityEpoch: number;
+        /** Counts the publications of this session in this process. */
+        readonly sessionSeq: number;
+      })
+  | TaskActivityEvent
+  /** What the agent says. */
+  | (EventHead & {
+      readonly type: 'session.output';
+      readonly sessionId: string;
+      readonly generation: number;
+      readonly channel: 'message' | 'thought';
+      readonly text: string;
+    })
+  | (EventHead & {
+      readonly type: 'session.turn_ended';
+      readonly sessionId: string;
+      readonly generation: number;
+      readonly stopReason: string | null;
+      /** Why it was cut off; null when the provider ended it. */
+      readonly error: JobError | null;
+    })
+  /** What became of a queued prompt. */
+  | (EventHead & {
+      readonly type: 'session.ticket';
+      readonly sessionId: string;
+      readonly ticketId: string;
+      readonly promptId: string;
+      readonly status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped';
+      /** Of an accepted one; else 0. */
+      readonly generation: number;
+      readonly error: JobError | null;
     });
 
 /** Older events than the cursor asked for are gone: read the state anew, then go on from `seq`. */
@@ -81,3 +138,16 @@ export type OffstageEvent = RecordEvent | VolatileEvent | ResyncEvent;
 
 /** A record event before the commit loop numbers it. */
 export type UnnumberedEvent = RecordEvent extends infer E ? (E extends RecordEvent ? Omit<E, 'seq' | 'epoch'> : never) : never;
+
+const VOLATILE: ReadonlySet<OffstageEvent['type']> = new Set([
+  'job.progress',
+  'job.output',
+  'session.activity_changed',
+  'session.output',
+  'session.turn_ended',
+  'session.ticket',
+]);
+
+/** Whether it was never stored: it is missing in replays, and its `seq` is that of the record event it follows. */
+export const isVolatileEvent = (event: OffstageEvent): boolean =>
+  VOLATILE.has(event.type) || (event.type === 'task.updated' && 'isVolatile' in event && event.isVolatile === true);

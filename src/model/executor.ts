@@ -90,6 +90,11 @@ export interface Executor<Input = unknown, Result = unknown> {
   /** Called after `signal` fired; may end the body by force. Errors are logged. */
   cancel?(jobId: string): Promise<void> | void;
   readonly capabilities?: Partial<ExecutorCapabilities>;
+  /**
+   * Jobs of this kind run one of the agents in the option `agents`: a spawn whose `agentId` (default `default`) names none is refused
+   * with `agent.unknown`. Default false.
+   */
+  readonly needsAgent?: boolean;
   /** Validates `input` at spawn. */
   readonly input?: StandardSchemaV1<unknown, Input>;
   /** Validates what `run` returns. */

@@ -59,6 +59,20 @@ export const LIMITS = {
   readerBuffer: 10_000,
   /** The same for the text of output events, which may be large. */
   readerBufferCharacters: 16 * MIB,
+  /** Frames of one agent taken per turn of the event loop. */
+  framesPerTurn: 256,
+  /** Turns of the event loop that an answer waits for the frames before it: a million of them. What then still comes is a flood. */
+  turnsToHear: 4_096,
+  /** Prompts that wait for one session: more would be a queue that nobody reads. */
+  ticketsPerSession: 1_000,
+  /** Provider workloads of one session: an agent that launches without end is cut off, not followed. */
+  workloadsPerSession: 10_000,
+  /** Tool calls of one execution whose owner is remembered; the oldest are forgotten first. */
+  toolCallsPerExecution: 10_000,
+  /** Ended workloads and deliveries of one execution that are remembered, so that late frames stay inert. */
+  endingsPerExecution: 10_000,
+  /** Answers to prompts that are remembered by their promptId. */
+  promptAnswers: 10_000,
   listDefault: 50,
   listMaximum: 1_000,
   retentionJobs: 100_000,

@@ -1,6 +1,7 @@
 /**
  * The options of `open` (api.md). Defaults and checks live in `engine/settings.ts`.
  */
+import type { Agents } from './agent.ts';
 import type { Clock, IdSource } from './clock.ts';
 import type { Executors } from './executor.ts';
 import type { Durability, Log, Retention } from './requests.ts';
@@ -26,6 +27,20 @@ export interface EngineOptions<Kinds extends Executors = Executors> {
   readonly killAfterMs?: number;
   /** Milliseconds that running bodies get at `close()`; default 5,000. */
   readonly shutdownGraceMs?: number | null;
+  /** What sessions and jobs of kind `agent` run, by name; `default` serves those that name none. */
+  readonly agents?: Agents;
+  /** `attested` (default): a session whose agent vouches that its foreground is free shows so. `coarse`: a running session shows `generating`. */
+  readonly display?: 'attested' | 'coarse';
+  /** `attested` (default): a prompt is let in when the foreground is vouched to be free. `conservative`: never while a prompt is open. */
+  readonly admission?: 'attested' | 'conservative';
+  /** Milliseconds from an interrupt until the turn is closed without its agent; default 10,000; null or Infinity: never. */
+  readonly interruptGraceMs?: number | null;
+  /** Milliseconds of silence that end a turn which the agent opened by itself; default 5,000. */
+  readonly outOfTurnIdleMs?: number | null;
+  /** Milliseconds that a turn may take; default null, no limit. */
+  readonly turnTimeoutMs?: number | null;
+  /** Milliseconds of silence after which a turn or a workload is shown as quiet; default 300,000; null or Infinity: never. */
+  readonly quietAfterMs?: number | null;
   /** Default 30 days and 100,000 finished jobs; null keeps everything. */
   readonly retention?: Retention | null;
   /** Receives XState inspection events of every actor. */

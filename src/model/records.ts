@@ -131,11 +131,17 @@ export interface HistoryEntry {
   readonly detail?: string;
 }
 
+/** Where a task stands on the board; the host's to set (liveness 10). */
+export type TaskState = 'open' | 'in_progress' | 'review' | 'done' | 'cancelled' | 'archived';
+
+/** All of them. */
+export const TASK_STATES: readonly TaskState[] = ['open', 'in_progress', 'review', 'done', 'cancelled', 'archived'];
+
 /** A board item: owns sessions, runs nothing itself (liveness 10). */
 export interface TaskRow {
   readonly taskId: string;
   readonly title: string;
-  readonly state: 'open' | 'in_progress' | 'review' | 'done' | 'cancelled' | 'archived';
+  readonly state: TaskState;
   readonly createdAt: number;
   readonly revision: number;
 }
@@ -151,18 +157,22 @@ export type SessionState =
   | 'failed'
   | 'cancelled';
 
+/** A question of the agent that waits for `sessions.answer`. */
+export interface PendingRequest {
+  readonly kind: 'permission' | 'clarification';
+  readonly requestId: string;
+  readonly options: readonly JsonValue[];
+}
+
 /** One conversation with one agent; belongs to one task (liveness 1). */
 export interface SessionRow {
   readonly sessionId: string;
   readonly taskId: string;
   readonly agentId: string | null;
   readonly state: SessionState;
+  /** A turn was cut off by the end of its process; cleared by the next accepted prompt. */
   readonly interrupted: boolean;
-  readonly pending: {
-    readonly kind: 'permission' | 'clarification';
-    readonly requestId: string;
-    readonly options: readonly JsonValue[];
-  } | null;
+  readonly pending: PendingRequest | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly revision: number;
@@ -172,7 +182,10 @@ export interface SessionRow {
 export interface ProcessRecord {
   /** Also the launch token in the child's environment (`OFFSTAGE_EXECUTION`). */
   readonly executionId: string;
-  readonly jobId: string;
+  /** The job it runs; null for a session's own agent. */
+  readonly jobId: string | null;
+  /** The session whose agent it is; null for a job's process. */
+  readonly sessionId: string | null;
   /** Null between the commit of the token and the launch. */
   readonly pid: number | null;
   /** As the kernel tells it, opaque; compared for equality only. */

@@ -1,7 +1,8 @@
 /**
  * What callers hand in and get back (api.md): shapes only, no rules.
  */
-import type { ContextMode, JobStatus, JobView, SessionRow, TaskRow } from './records.ts';
+import type { SessionView, TaskView } from './activity.ts';
+import type { ContextMode, JobStatus, JobView } from './records.ts';
 
 /** What to run, and for whom. Only `kind` is required. */
 export interface SpawnOptions<Kind extends string = string, Input = unknown> {
@@ -28,6 +29,8 @@ export interface SpawnOptions<Kind extends string = string, Input = unknown> {
   readonly timeoutMs?: number | null;
   /** Milliseconds without progress or output; null or absent: none. */
   readonly idleTimeoutMs?: number | null;
+  /** The tool call, of the agent that is current on the caller's session, that asks for it: what that agent tells of the call is then this job. */
+  readonly toolCallId?: string;
 }
 
 /** How long a wait goes on. */
@@ -143,8 +146,8 @@ export type Durability = 'full' | 'process';
 export interface Snapshot {
   readonly epoch: string;
   readonly seq: number;
-  readonly tasks: readonly TaskRow[];
-  readonly sessions: readonly SessionRow[];
+  readonly tasks: readonly TaskView[];
+  readonly sessions: readonly SessionView[];
   /** Newest first, at most 50. */
   readonly jobs: readonly JobView[];
   readonly counts: Readonly<Record<'pending' | 'queued' | 'running', number>>;

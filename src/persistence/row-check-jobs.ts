@@ -8,8 +8,19 @@ import { offstageError } from '../model/errors.ts';
 import type { SessionRow } from '../model/records.ts';
 import { contentHash } from './content-hash.ts';
 import { decodeJobRow, encodeJobRow, isFinished, JOB_ROW_VERSION, type JobBase, parseRow, type StoredJob } from './job-codec.ts';
-import { idOf, isRow, jobIdOfStone, ordinalOf, pagesOf, parsed, pointerOf, type RowCheckNotes } from './row-check-notes.ts';
+import {
+  idOf,
+  isRow,
+  jobIdOfStone,
+  ordinalOf,
+  pagesOf,
+  parsed,
+  pointerOf,
+  type RowCheckNotes,
+  sessionIn,
+} from './row-check-notes.ts';
 import { EXPIRED, KEYS, RANGES } from './row-keys.ts';
+import { sessionOperations } from './session-rows.ts';
 import type { Store, StoreEntry } from './store.ts';
 
 const INPUT_LOST = 'The input and the description were lost with damaged data.';
@@ -101,9 +112,10 @@ export class JobRowCheck {
     for (const sessionId of sessionsOf(base)) {
       const key = KEYS.session(sessionId);
       const row = got.get(key);
-      if ((row !== undefined && isRow(row)) || notes.settledKeys.has(key)) continue;
-      notes.settledKeys.add(key);
-      notes.put('session_lost', sessionId, key, JSON.stringify(sessionOf(base, sessionId)));
+      if ((row !== undefined && sessionIn(key, row) !== null) || notes.settledKeys.has(key)) continue;
+      notes.settledKeys.add(key).add(KEYS.taskSession(base.taskId, sessionId));
+      notes.find('session_lost', sessionId);
+      notes.write(...sessionOperations(sessionOf(base, sessionId)));
     }
   }
 

@@ -1,6 +1,9 @@
 /** What a check of the rows has found, what is to be written about it, and how rows that may be anything are read. */
+import type { SessionRow, TaskRow } from '../model/records.ts';
 import { decodeSegment, type Segment } from './event-log.ts';
 import { decodeId, decodeOrdinal } from './key-encoding.ts';
+import { KEYS } from './row-keys.ts';
+import { isRemoved, type RemovedRow, readSessionRow, readTaskRow, readTicket, type StoredTicket } from './session-rows.ts';
 import type { Store, StoreEntry, StoreOperation } from './store.ts';
 
 /**
@@ -12,6 +15,7 @@ import type { Store, StoreEntry, StoreOperation } from './store.ts';
  * - `lost`: an id that was given, without a job.
  * - `left_over`: a row that belongs to nothing.
  * - `session_lost`: a session or task that jobs belong to and that is not there.
+ * - `session_index_lost`: a session that is not found in its task, or not by a start that has to settle it.
  * - `frame`: what every open relies on is missing or out of date.
  */
 export type RowFindingKind =
@@ -23,6 +27,7 @@ export type RowFindingKind =
   | 'lost'
   | 'left_over'
   | 'session_lost'
+  | 'session_index_lost'
   | 'frame';
 
 export interface RowFinding {
@@ -160,11 +165,32 @@ export const idOf = (key: string, end?: number): string | null => attempt(() => 
 /** JSON, or null. */
 export const parsed = (value: string): unknown => attempt(() => JSON.parse(value) as unknown);
 
-/** Whether it is a row of a session, of a task, or of a removed one. */
+/** Whether it is an object of JSON. */
 export function isRow(value: string): boolean {
   const row = parsed(value);
   return typeof row === 'object' && row !== null && !Array.isArray(row);
 }
+
+/** What `value` says of the session that `key` is of; null when it is nothing that was ever written there. */
+export const sessionIn = (key: string, value: string): SessionRow | RemovedRow | null =>
+  attempt(() => {
+    const row = readSessionRow(value);
+    return row === null || isRemoved(row) || KEYS.session(row.sessionId) === key ? row : null;
+  });
+
+/** The same for a task. */
+export const taskIn = (key: string, value: string): TaskRow | RemovedRow | null =>
+  attempt(() => {
+    const row = readTaskRow(value);
+    return row === null || isRemoved(row) || KEYS.task(row.taskId) === key ? row : null;
+  });
+
+/** The same for a waiting prompt. */
+export const ticketIn = (key: string, value: string): StoredTicket | null =>
+  attempt(() => {
+    const ticket = readTicket(value);
+    return KEYS.ticket(ticket.ticketId) === key ? ticket : null;
+  });
 
 export const segmentOf = (key: string, value: string): Segment | null => attempt(() => decodeSegment(key, value, ''));
 

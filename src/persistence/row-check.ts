@@ -7,22 +7,13 @@
  * ROC3  Looking and mending find the same; after mending nothing is found.
  * ROC4  Mending may be cut off at any point and begun again. Memory: the ids that are lost, and a page of rows.
  */
-import type { SessionRow } from '../model/records.ts';
+import { readProcessRecord } from './process-row.ts';
 import { JobRowCheck } from './row-check-jobs.ts';
-import {
-  idOf,
-  isRow,
-  jobIdOfStone,
-  ordinalOf,
-  pagesOf,
-  parsed,
-  RowCheckNotes,
-  type RowFinding,
-  segmentOf,
-} from './row-check-notes.ts';
+import { jobIdOfStone, ordinalOf, pagesOf, parsed, RowCheckNotes, type RowFinding, segmentOf } from './row-check-notes.ts';
+import { SessionRowCheck } from './row-check-sessions.ts';
 import { EXPIRED, KEYS, RANGES, SENTINELS } from './row-keys.ts';
 import type { Store, StoreEntry, StoreOperation } from './store.ts';
-import { assertKnownFormat, STORE_FORMAT } from './store-format.ts';
+import { assertKnownFormat, hasSessionIndex, STORE_FORMAT } from './store-format.ts';
 
 export interface RowCheckOptions {
   /** Makes it right; else nothing is written. */
@@ -51,7 +42,8 @@ export async function checkRows(store: Store, options: RowCheckOptions): Promise
   const format = await store.get(KEYS.format);
   if (format !== undefined) assertKnownFormat(format);
   const notes = new RowCheckNotes(store, options.isMending);
-  const check = new StoreCheck(store, notes, options);
+  const sessions = new SessionRowCheck(store, notes, { at: options.at, isIndexed: hasSessionIndex(format) });
+  const check = new StoreCheck(store, notes, sessions, options);
   await check.run();
   return { jobs: check.jobs, findings: notes.findings, eventGaps: check.eventGaps };
 }
@@ -66,17 +58,19 @@ class StoreCheck {
   readonly #notes: RowCheckNotes;
   readonly #options: RowCheckOptions;
   readonly #jobs: JobRowCheck;
+  readonly #sessions: SessionRowCheck;
   eventGaps = 0;
   /** The highest number of an event that is stored. */
   #newestSeq = 0;
   /** The highest number of a job, those that were made while mending included. */
   #lastOrdinal = 0;
 
-  constructor(store: Store, notes: RowCheckNotes, options: RowCheckOptions) {
+  constructor(store: Store, notes: RowCheckNotes, sessions: SessionRowCheck, options: RowCheckOptions) {
     this.#store = store;
     this.#notes = notes;
     this.#options = options;
     this.#jobs = new JobRowCheck(store, notes, options.at);
+    this.#sessions = sessions;
   }
 
   get jobs(): number {
@@ -91,11 +85,9 @@ class StoreCheck {
     await this.#checkEvents(head);
     this.#lastOrdinal = Math.max(head?.[1] ?? 0, this.#notes.highestOrdinal);
     await this.#buryLost();
-    await this.#walk(RANGES.sessions, (page) => this.#checkTasksOf(page));
-    await this.#walk(RANGES.sessions, (page) => this.#checkNamed(page, KEYS.session));
-    await this.#walk(RANGES.tasks, (page) => this.#checkNamed(page, KEYS.task));
+    await this.#sessions.run();
     await this.#walk(RANGES.processes, async (page) => {
-      for (const { key, value } of page) if (parsed(value) === null) this.#notes.drop('unreadable', key, [key]);
+      for (const { key, value } of page) if (readProcessRecord(value) === null) this.#notes.drop('unreadable', key, [key]);
     });
     await this.#checkFrame(head);
   }
@@ -174,31 +166,6 @@ class StoreCheck {
       await this.#notes.flushIfLarge();
     }
     await this.#notes.flush();
-  }
-
-  async #checkTasksOf(page: readonly StoreEntry[]): Promise<void> {
-    const sessions = page.map(({ value }) => parsed(value) as Partial<SessionRow> | null);
-    const known = sessions.flatMap((row) => (typeof row?.taskId === 'string' ? [row as SessionRow] : []));
-    const got = await this.#notes.read(known.map(({ taskId }) => KEYS.task(taskId)));
-    for (const { taskId, createdAt } of known) {
-      const value = got.get(KEYS.task(taskId));
-      if (value !== undefined && isRow(value)) continue;
-      const key = KEYS.task(taskId);
-      if (this.#notes.settledKeys.has(key)) continue;
-      this.#notes.settledKeys.add(key);
-      const row = { taskId, title: '', state: 'open', createdAt, revision: 1 };
-      this.#notes.put('session_lost', taskId, key, JSON.stringify(row));
-    }
-  }
-
-  /** A session or a task that cannot be read counts as removed; the built-in ones are made again when they are needed. */
-  async #checkNamed(page: readonly StoreEntry[], keyOf: (id: string) => string): Promise<void> {
-    for (const { key, value } of page) {
-      if (isRow(value) || this.#notes.settledKeys.has(key)) continue;
-      const id = idOf(key);
-      if (id === null || id === 'default') this.#notes.drop('unreadable', key, [key]);
-      else this.#notes.put('unreadable', key, keyOf(id), JSON.stringify({ removed: this.#options.at }));
-    }
   }
 
   /** What every open relies on: the format, the numbers given so far, the lowest live job. */

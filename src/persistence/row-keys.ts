@@ -34,7 +34,15 @@ export const KEYS = {
   events: (firstSeq: number) => `e/${encodeOrdinal(firstSeq)}`,
   session: (sessionId: string) => `n/${encodeId(sessionId)}`,
   task: (taskId: string) => `o/${encodeId(taskId)}`,
+  /** What the provider calls a session's conversation. */
+  conversation: (sessionId: string) => `c/${encodeId(sessionId)}`,
   process: (executionId: string) => `x/${encodeId(executionId)}`,
+  /** The sessions of a task. */
+  taskSession: (taskId: string, sessionId: string) => `m/${encodeId(taskId)}/${encodeId(sessionId)}`,
+  /** Mark of a session that a restart has to settle. */
+  openSession: (sessionId: string) => `a/${encodeId(sessionId)}`,
+  /** A prompt that waits for its turn. */
+  ticket: (ticketId: string) => `q/${encodeId(ticketId)}`,
 } as const;
 
 export const RANGES = {
@@ -45,6 +53,11 @@ export const RANGES = {
   sessions: { gte: 'n/', lt: `n/${END}` },
   tasks: { gte: 'o/', lt: `o/${END}` },
   processes: { gte: 'x/', lt: `x/${END}` },
+  openSessions: { gte: 'a/', lt: `a/${END}` },
+  tickets: { gte: 'q/', lt: `q/${END}` },
+  /** Of all tasks. */
+  taskIndex: { gte: 'm/', lt: `m/${END}` },
+  taskSessions: (taskId: string) => ({ gte: `m/${encodeId(taskId)}/`, lt: `m/${encodeId(taskId)}/${END}` }),
   large: { gte: 'b/', lt: `b/${END}` },
   outputs: { gte: 'y/', lt: `y/${END}` },
   ids: { gte: 'i/', lt: `i/${END}` },

@@ -3,7 +3,7 @@
  *
  * CHK1  A checker throws at the first event that breaks its rule, and names the event.
  */
-import type { JobRecordEvent, OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type JobRecordEvent, type OffstageEvent } from '../model/events.ts';
 import { isTerminal, type JobStatus } from '../model/records.ts';
 
 /** Give it to `onEvent`; throws at the first event that breaks its rule. */
@@ -50,7 +50,7 @@ export function sequenceChecker(after: number): EventChecker {
       seq = event.seq;
       return;
     }
-    if (event.type === 'job.progress' || event.type === 'job.output') {
+    if (isVolatileEvent(event)) {
       if (event.seq !== seq) fail('G9 a volatile event with another number', event);
       return;
     }

@@ -47,19 +47,19 @@ describe('job actors', () => {
   it('ACT4: the roster keeps nothing per job, and a job costs the same after ten thousand others', () => {
     const system = startActorSystem({ workers: 4, perSessionLimit: null, onInspectError: () => {} });
     for (let index = 0; index < 10_000; index++) {
-      const actor = startJobActor(system.roster, 'queued', queuedContext(index));
+      const actor = startJobActor(system.jobs, 'queued', queuedContext(index));
       decide(actor, { type: 'job.cancel', at: index, code: 'cancel.user', reason: null });
     }
     expect(Object.keys((system.supervisor.getSnapshot() as { children?: object }).children ?? {})).toEqual([]);
-    expect(JSON.stringify(system.roster.getSnapshot())).not.toContain('job');
+    expect(JSON.stringify(system.jobs.getSnapshot())).not.toContain('job');
     system.stop();
   });
 
   it('two jobs from one template share no state', () => {
     const system = startActorSystem({ workers: 4, perSessionLimit: null, onInspectError: () => {} });
     const [a, b] = [
-      startJobActor(system.roster, 'queued', queuedContext(1)),
-      startJobActor(system.roster, 'queued', queuedContext(2)),
+      startJobActor(system.jobs, 'queued', queuedContext(1)),
+      startJobActor(system.jobs, 'queued', queuedContext(2)),
     ];
     decide(a, { type: 'job.start', at: 3 });
     expect(b.getSnapshot().value).toBe('queued');

@@ -99,7 +99,7 @@ describe.runIf(process.platform === 'linux')('a host killed with two commands at
     await first.close();
     expect(await rowsOf()).toEqual([]);
     const second = await open({ dataDir });
-    expect(second.recovery).toEqual({ abandoned: [], processes: [] });
+    expect(second.recovery).toEqual({ abandoned: [], sessions: [], lostTickets: [], processes: [] });
     expect(await second.list()).toEqual(records);
     expect((await second.snapshot()).seq).toBe(seq);
     await second.close();
@@ -116,7 +116,7 @@ describe.runIf(process.platform === 'linux')('a host killed with two commands at
     // Times count in ticks of 10 ms, and both processes may have begun within one.
     const longAgo = String(Number((noted as ProcessRecord).startTime) - 1_000);
     const rewritten = { ...(noted as ProcessRecord), pid: bystander.pid as number, startTime: longAgo };
-    const original = commands.get(rewritten.jobId) as number;
+    const original = commands.get(rewritten.jobId as string) as number;
     process.kill(-original, 'SIGKILL');
     const store = await levelStore(dataDir);
     for await (const { key, value } of store.range(RANGES.processes)) {
@@ -128,7 +128,7 @@ describe.runIf(process.platform === 'linux')('a host killed with two commands at
     const verdict = offstage.recovery.processes.find(({ jobId }) => jobId === rewritten.jobId);
     expect(verdict).toMatchObject({ verdict: 'not_ours', pid: bystander.pid });
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
-    expect(await offstage.get(rewritten.jobId)).toMatchObject({ status: 'errored', reasonCode: 'abandoned.crash' });
+    expect(await offstage.get(rewritten.jobId as string)).toMatchObject({ status: 'errored', reasonCode: 'abandoned.crash' });
     await offstage.close();
     // Alive a moment later too, not merely not reaped yet.
     expect(process.kill(bystander.pid as number, 0)).toBe(true);

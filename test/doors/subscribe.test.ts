@@ -13,8 +13,8 @@ const start = async () => {
   return { gate, engine };
 };
 
-const isRecord = ({ type }: Frame): boolean =>
-  !['snapshot', 'running_task', 'job_output', 'job_progress', 'resync', 'result'].includes(type);
+const isRecord = ({ type, volatile }: Frame): boolean =>
+  /^(?:job_created|job_status|session\.state_changed|task\.(?:created|updated|removed))$/.test(type) && volatile !== true;
 const seqs = (frames: readonly Frame[]): unknown[] => frames.filter(isRecord).map(({ seq }) => seq);
 const from = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const endOf = (jobId: string) => (frame: Frame) =>

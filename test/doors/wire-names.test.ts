@@ -1,9 +1,8 @@
 /** WIR1–WIR3: the words of the wire, there and back. */
 import { describe, expect, it } from 'vitest';
+import { eventFromWire, eventToWire } from '../../src/doors/wire-events.ts';
 import {
   cancelledManyToWire,
-  eventFromWire,
-  eventToWire,
   healthFromWire,
   healthToWire,
   historyFromWire,
@@ -12,15 +11,11 @@ import {
   jobToWire,
   processFromWire,
   processToWire,
-  sessionFromWire,
-  sessionToWire,
   spawnFromWire,
   spawnToWire,
-  taskFromWire,
-  taskToWire,
 } from '../../src/doors/wire-names.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
-import type { JobView, ProcessRecord, SessionRow } from '../../src/model/records.ts';
+import type { JobView, ProcessRecord } from '../../src/model/records.ts';
 
 const JOB: JobView = {
   jobId: 'job_1',
@@ -59,18 +54,6 @@ const JOB: JobView = {
   bodyLive: false,
   progress: { doneParts: 2 },
   partialText: null,
-};
-
-const SESSION: SessionRow = {
-  sessionId: 's',
-  taskId: 't',
-  agentId: null,
-  state: 'created',
-  interrupted: false,
-  pending: { kind: 'permission', requestId: 'r', options: [{ optionId: 'yes' }] },
-  createdAt: 1,
-  updatedAt: 2,
-  revision: 1,
 };
 
 describe('records on the wire', () => {
@@ -119,13 +102,10 @@ describe('records on the wire', () => {
   it.each([
     ['a job', JOB, jobToWire, jobFromWire],
     ['a job without an error', { ...JOB, error: null, timedOut: true, durable: false }, jobToWire, jobFromWire],
-    ['a session', SESSION, sessionToWire, sessionFromWire],
-    ['a session without a request', { ...SESSION, pending: null }, sessionToWire, sessionFromWire],
-    ['a task', { taskId: 't', title: 'T', state: 'open', createdAt: 1, revision: 1 }, taskToWire, taskFromWire],
     ['a line of history', { at: 1, type: 'transition', from: 'queued', to: 'running' }, historyToWire, historyFromWire],
     [
       'a process',
-      { executionId: 'e', jobId: 'j', pid: 7, startTime: '9', bootId: 'b', at: 1 } satisfies ProcessRecord,
+      { executionId: 'e', jobId: 'j', sessionId: null, pid: 7, startTime: '9', bootId: 'b', at: 1 } satisfies ProcessRecord,
       processToWire,
       processFromWire,
     ],
@@ -199,6 +179,18 @@ describe('events on the wire', () => {
     { ...head, type: 'session.state_changed', sessionId: 's', taskId: 't', oldState: null, newState: 'created' },
     { ...head, type: 'task.created', taskId: 't', title: 'T', state: 'open' },
     { ...head, type: 'resync' },
+    { ...head, type: 'session.output', sessionId: 's', generation: 4, channel: 'thought', text: 'hm' },
+    { ...head, type: 'session.turn_ended', sessionId: 's', generation: 4, stopReason: 'end_turn', error: null },
+    {
+      ...head,
+      type: 'session.ticket',
+      sessionId: 's',
+      ticketId: 'k',
+      promptId: 'p',
+      status: 'failed',
+      generation: 0,
+      error: { code: 'agent.gone', message: 'It has gone.' },
+    },
   ];
 
   it.each(EVENTS.map((event) => [event.type, event] as const))('%s comes back as it was', (_, event) => {
@@ -214,6 +206,9 @@ describe('events on the wire', () => {
       'session.state_changed',
       'task.created',
       'resync',
+      'session.output',
+      'session.turn_ended',
+      'session.ticket',
     ]);
     expect(eventToWire(EVENTS[1] as OffstageEvent)).toMatchObject({ parent_session_id: 's', cancel_requested_at: null });
     expect(eventToWire(EVENTS[4] as OffstageEvent)).toMatchObject({ session_id: 's', old_state: null, new_state: 'created' });
@@ -225,6 +220,12 @@ describe('events on the wire', () => {
       'job_status',
       'task_progress',
     ]);
+  });
+
+  it('WIR3: why a prompt failed is a sentence with its code beside it', () => {
+    expect(eventToWire(EVENTS.at(-1) as OffstageEvent)).toMatchObject({ error: 'It has gone.', error_code: 'agent.gone' });
+    expect(eventToWire(EVENTS.at(-2) as OffstageEvent)).toMatchObject({ error: null, error_code: null });
+    expect(eventToWire(EVENTS[0] as OffstageEvent)).not.toHaveProperty('error');
   });
 
   it('a frame that is no event of ours is none', () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Core } from '../../src/engine/core.ts';
 import { EventBus } from '../../src/engine/event-bus.ts';
 import { type EventsOptions, readFrom } from '../../src/engine/event-reader.ts';
-import type { OffstageEvent } from '../../src/model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../../src/model/events.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
@@ -12,15 +12,16 @@ import { eventChecks } from '../../src/testing/event-checkers.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
 import { echo, gate } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
+import { asReplayed, isRecordEvent } from '../support/record-events.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 
-/** Takes `count` events from the reader. */
+/** Takes events from the reader until `count` of the log, or resyncs, are among them; those. */
 async function take(reader: AsyncIterator<OffstageEvent>, count: number): Promise<OffstageEvent[]> {
   const taken: OffstageEvent[] = [];
   while (taken.length < count) {
     const { value, done } = await reader.next();
     if (done === true) break;
-    taken.push(value);
+    if (!isVolatileEvent(value)) taken.push(value);
   }
   return taken;
 }
@@ -33,22 +34,41 @@ const finish = async ({ offstage }: TestEngine, count: number): Promise<void> =>
   );
 };
 
-const isRecord = ({ type }: OffstageEvent): boolean => type !== 'job.progress' && type !== 'job.output';
 const numbers = (events: readonly OffstageEvent[]): readonly number[] => events.map(({ seq }) => seq);
 const span = (from: number, to: number): readonly number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
 describe('replay', () => {
-  it('from 0 gives everything that was told, exactly as it was told, and goes on with what happens', async () => {
+  it('from 0 gives everything of the log that was told, as it was stored, and goes on with what happens', async () => {
     await using engine = await testEngine({ executors: { echo } });
     const { offstage } = engine;
     await finish(engine, 5);
     const reader = offstage.events({ after: 0 });
     const { seq } = await offstage.snapshot();
     const replayed = await take(reader, seq);
-    expect(replayed).toEqual(engine.events.filter(isRecord));
+    expect(replayed).toEqual(engine.events.filter(isRecordEvent).map(asReplayed));
     expect(numbers(replayed)).toEqual(span(1, seq));
+    const before = engine.events.length;
     await finish(engine, 3);
-    expect(await take(reader, 12)).toEqual(engine.events.slice(seq, seq + 12));
+    await engine.clock.settle();
+    const live = engine.events.slice(before);
+    // Nothing is left out from here on, and what was known at the instant is there.
+    const followed: OffstageEvent[] = [];
+    while (followed.length < live.length) followed.push((await reader.next()).value);
+    expect(followed).toEqual(live);
+    expect(numbers(followed.filter(isRecordEvent))).toEqual(span(seq + 1, seq + 12));
+    await reader.return?.();
+  });
+
+  it('leaves out what only the instant knew: tier, count and their numbers', async () => {
+    await using engine = await testEngine({ executors: { echo } });
+    await finish(engine, 1);
+    const reader = engine.offstage.events({ after: 0 });
+    const isOfSession = ({ type }: OffstageEvent): boolean => type === 'session.state_changed';
+    expect(engine.events.find(isOfSession)).toMatchObject({ foregroundActivity: null, activeSubagentCount: 0, sessionSeq: 1 });
+    const replayed = (await take(reader, 2)).find(isOfSession);
+    expect(Object.keys(replayed ?? {})).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/^(foregroundActivity|activeSubagentCount|activityEpoch|sessionSeq)$/)]),
+    );
     await reader.return?.();
   });
 
@@ -92,7 +112,7 @@ describe('replay', () => {
     const store = keptStore(memoryStore());
     const engine = await testEngine({ executors: { echo }, store: store.open() });
     await finish(engine, 3);
-    const told = engine.events.filter(isRecord);
+    const told = engine.events.filter(isRecordEvent).map(asReplayed);
     await engine[Symbol.asyncDispose]();
     await using again = await testEngine({ executors: { echo }, store: store.open(), clock: engine.clock });
     const reader = again.offstage.events({ after: 0 });

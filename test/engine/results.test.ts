@@ -253,4 +253,17 @@ describe('limits', () => {
     await expect(offstage.spawn({ kind: 'unheard of' })).rejects.toMatchObject({ code: 'executor.unknown' });
     expect(await offstage.list()).toEqual([]);
   });
+
+  it('agent.unknown: a kind that runs agents takes only those that are registered', async () => {
+    const agents = { helper: () => Promise.reject(new Error('not started here')) };
+    const executors = { agent: { needsAgent: true, run: async () => 'done' }, other: async () => 'done' };
+    await using engine = await testEngine({ executors, agents });
+    const { offstage } = engine;
+    for (const agentId of [undefined, 'somebody', 'constructor', '__proto__']) {
+      const refused = offstage.spawn({ kind: 'agent', ...(agentId === undefined ? {} : { agentId }) });
+      await expect(refused).rejects.toMatchObject({ code: 'agent.unknown', details: { agentId: agentId ?? 'default' } });
+    }
+    expect((await offstage.spawn({ kind: 'agent', agentId: 'helper' })).agentId).toBe('helper');
+    expect((await offstage.spawn({ kind: 'other', agentId: 'somebody' })).agentId).toBe('somebody');
+  });
 });

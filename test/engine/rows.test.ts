@@ -14,7 +14,8 @@ describe('rows of sessions and tasks', () => {
     expect(inTask).toMatchObject({ taskId: 'T', state: 'created', interrupted: false, pending: null });
     expect(alone.taskId).not.toBe('T');
     expect(await tasks.get(alone.taskId)).toMatchObject({ state: 'open' });
-    expect(await tasks.get('T')).toEqual(task);
+    expect(await tasks.get('T')).toEqual({ ...task, sessions: ['s1'], taskSeq: expect.any(Number) });
+    expect(task.sessions).toEqual([]);
     expect((await sessions.list()).map(({ sessionId }) => sessionId).sort()).toEqual(['s1', 's2']);
   });
 

@@ -23,7 +23,7 @@ async function orphan(script = 'echo ready; sleep 600 & wait', carriesToken = tr
   const pid = child.pid ?? 0;
   const startTime = processStartTime(pid);
   await once(child.stdout as NonNullable<typeof child.stdout>, 'data');
-  return { executionId, jobId: 'job_1', pid, startTime, bootId: bootId(), at: 1 };
+  return { executionId, jobId: 'job_1', sessionId: null, pid, startTime, bootId: bootId(), at: 1 };
 }
 
 afterEach(async () => {
@@ -69,7 +69,15 @@ describe('RPR1: what is provably ours is ended', () => {
 
   it('a launch without a recorded pid is found by its token', async () => {
     const { pid, executionId } = await orphan();
-    const record: ProcessRecord = { executionId, jobId: 'job_1', pid: null, startTime: null, bootId: null, at: 1 };
+    const record: ProcessRecord = {
+      executionId,
+      jobId: 'job_1',
+      sessionId: null,
+      pid: null,
+      startTime: null,
+      bootId: null,
+      at: 1,
+    };
     expect(await reapProcess(record, options)).toMatchObject({ verdict: 'killed' });
     expect(await isLiving(pid ?? 0)).toBe(false);
     expect(await reapProcess(record, options)).toMatchObject({ verdict: 'gone' });
@@ -122,7 +130,15 @@ describe('RPR2, RPR3, RPR4: what is not proven is left alone', () => {
   });
 
   it('RPR4: without a reading nothing is called gone', async () => {
-    const record: ProcessRecord = { executionId: 'exe_x', jobId: 'job_1', pid: null, startTime: null, bootId: null, at: 1 };
+    const record: ProcessRecord = {
+      executionId: 'exe_x',
+      jobId: 'job_1',
+      sessionId: null,
+      pid: null,
+      startTime: null,
+      bootId: null,
+      at: 1,
+    };
     const readTable = () => Promise.resolve(UNREADABLE_TABLE);
     expect(await reapProcess(record, { ...options, deadlineMs: 50, readTable })).toMatchObject({ verdict: 'unverified' });
     expect(await describeProcess(record, { clock: systemClock, readTable })).toMatchObject({ verdict: 'unverified' });

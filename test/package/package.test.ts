@@ -43,12 +43,14 @@ describe('the packed package, installed into an empty project', () => {
     writeFileSync(
       join(folder, 'host.ts'),
       `import { open, outcome, type JobView } from 'offstage';
+       import { acpAgent, type Frame, mockAgent } from 'offstage/agents';
        import { jobMachine } from 'offstage/machines';
        import { virtualClock } from 'offstage/testing';
        import type { StandardSchemaV1 } from '@standard-schema/spec';
        declare const sum: StandardSchemaV1<{ a: number; b?: number }, { a: number; b: number }>;
        const offstage = await open({
          dataDir: 'x', clock: virtualClock(),
+         agents: { default: acpAgent({ command: 'an-agent', protocol: 'v2' }), mock: mockAgent().factory },
          executors: {
            plain: async (job, ctx) => \`\${String(job.input)} \${ctx.jobId}\`,
            annotated: async (job: { input: { question: string } }) => job.input.question,
@@ -58,6 +60,9 @@ describe('the packed package, installed into an empty project', () => {
        const job: JobView = await offstage.spawn({ kind: 'annotated', input: { question: 'why' } });
        await offstage.spawn({ kind: 'plain', input: 5 });
        await offstage.spawn({ kind: 'command', input: { command: 'ls' } });
+       await offstage.spawn({ kind: 'agent', agentId: 'mock', input: { prompt: 'look at it', context: { file: 'a' } } });
+       // @ts-expect-error a prompt is missing
+       await offstage.spawn({ kind: 'agent', input: { context: 'a' } });
        // What the schema has a default for may be left out.
        await offstage.spawn({ kind: 'sum', input: { a: 1 } });
        // @ts-expect-error a is missing
@@ -66,7 +71,7 @@ describe('the packed package, installed into an empty project', () => {
        await offstage.spawn({ kind: 'annotated', input: { question: 1 } });
        // @ts-expect-error no such kind
        await offstage.spawn({ kind: 'subtract' });
-       export { job, jobMachine };`,
+       export { type Frame, job, jobMachine };`,
     );
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = [
@@ -90,8 +95,8 @@ describe('the packed package, installed into an empty project', () => {
     expect(stdout).toBe('');
   });
 
-  it('importing it loads neither worker pools nor the command line', async () => {
-    const script = `import 'offstage'; import { createRequire } from 'node:module';
+  it('importing it loads neither worker pools nor the command line; what agents are spoken to with need not be there', async () => {
+    const script = `import 'offstage'; import 'offstage/agents'; import { createRequire } from 'node:module';
       const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /piscina|commander/.test(path));
       console.log(JSON.stringify(loaded));`;
     expect((await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })).stdout).toBe('[]\n');
@@ -109,6 +114,6 @@ describe('the packed package, installed into an empty project', () => {
       { cwd: folder },
     );
     const { analysis } = JSON.parse(attw.stdout) as { analysis: { entrypoints: Record<string, unknown> } };
-    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './machines', './testing', './package.json']);
+    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './agents', './machines', './testing', './package.json']);
   });
 });

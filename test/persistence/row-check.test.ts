@@ -4,6 +4,7 @@ import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { checkRows, type RowCheck } from '../../src/persistence/row-check.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../../src/persistence/store.ts';
+import { STORE_FORMAT } from '../../src/persistence/store-format.ts';
 import { echo, gate } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
 import { contentOf } from '../support/store-content.ts';
@@ -262,11 +263,12 @@ describe('the rest', () => {
   it('RCJ2: what a newer release has written is not touched', async () => {
     const store = await storeOf();
     const key = KEYS.finished(await ordinalOf(store, SMALL));
-    await put(store, { [key]: ((await store.get(key)) as string).replace('[1,', '[2,') });
+    const sound = (await store.get(key)) as string;
+    await put(store, { [key]: sound.replace('[1,', '[2,') });
     const before = await contentOf(store);
     await expect(mend(store)).rejects.toMatchObject({ code: 'store.failed' });
     expect(await contentOf(store)).toEqual(before);
-    await put(store, { [KEYS.format]: '2' });
+    await put(store, { [KEYS.format]: String(STORE_FORMAT + 1), [key]: sound });
     await expect(look(store)).rejects.toMatchObject({ code: 'store.failed' });
   });
 });

@@ -103,7 +103,7 @@ describe('the life of one job', () => {
 
   it('J7: a pending job cannot complete: the chart refuses the event and keeps its state', () => {
     const system = startActorSystem({ workers: 1, perSessionLimit: null, onInspectError: () => {} });
-    const actor = startJobActor(system.roster, 'pending', NEW_JOB);
+    const actor = startJobActor(system.jobs, 'pending', NEW_JOB);
     const result = { text: 'hello', value: null, headId: null, sourceCommitId: null };
     expect(decide(actor, { type: 'body.returned', at: 1, result })).toBeNull();
     expect(statusOf(actor)).toBe('pending');

@@ -92,7 +92,7 @@ describe('recovery', () => {
     const again = await first.crash();
     const before = await contentOf(again);
     await using third = await testEngine({ store: again, clock: engine.clock });
-    expect(third.recovery).toEqual({ abandoned: [], processes: [] });
+    expect(third.recovery).toEqual({ abandoned: [], sessions: [], lostTickets: [], processes: [] });
     expect(await contentOf(again)).toEqual(before);
     expect(await third.offstage.list()).toEqual(records);
     expect(await Promise.all(records.map(({ jobId }) => third.offstage.history(jobId)))).toEqual(history);

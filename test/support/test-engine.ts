@@ -1,4 +1,5 @@
 /** An engine for tests: in memory, with a virtual clock, watched by the event checkers from its first event on. */
+import type { PausePoints } from '../../src/engine/liveness.ts';
 import type { Offstage } from '../../src/engine/offstage.ts';
 import type { ProcessReaper, RecoveryReport } from '../../src/engine/recovery.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
@@ -39,6 +40,8 @@ export interface TestEngineOptions extends EngineOptions {
   readonly clock?: VirtualClock;
   readonly environment?: NodeJS.ProcessEnv;
   readonly hooks?: readonly CommitHook[];
+  /** Where the test holds the engine still. */
+  readonly points?: PausePoints;
   /** What becomes of processes of an earlier engine; default: they are gone. */
   readonly reap?: ProcessReaper;
 }
@@ -61,6 +64,7 @@ export async function testEngine(options: TestEngineOptions = {}): Promise<TestE
     store,
     executors,
     hooks: options.hooks ?? [],
+    ...(options.points === undefined ? {} : { points: options.points }),
     reap: options.reap ?? (async () => ({ verdict: 'gone', detail: 'no processes in this test' })),
   });
   const events: OffstageEvent[] = [];

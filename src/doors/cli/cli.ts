@@ -174,12 +174,23 @@ export class Cli {
     await this.err.line(failureLine(error, this.isJson));
   }
 
-  async #tellRecovery({ abandoned, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
+  async #tellRecovery({ abandoned, sessions, lostTickets, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
     if (abandoned.length > 0) {
       await this.err.line(`${counted(abandoned.length, 'job was', 'jobs were')} abandoned by an earlier process.`);
     }
-    for (const { verdict, jobId, detail } of processes) {
-      if (verdict === 'unverified') await this.err.line(`Of ${jobId} something may be left. ${detail}`);
+    if (sessions.length > 0) {
+      await this.err.line(
+        `${counted(sessions.length, 'session was', 'sessions were')} interrupted by the end of an earlier process.`,
+      );
+    }
+    if (lostTickets.length > 0) {
+      await this.err.line(
+        `${counted(lostTickets.length, 'waiting prompt was', 'waiting prompts were')} lost with an earlier process.`,
+      );
+    }
+    for (const { verdict, jobId, sessionId, executionId, detail } of processes) {
+      if (verdict === 'unverified')
+        await this.err.line(`Of ${jobId ?? sessionId ?? executionId} something may be left. ${detail}`);
     }
   }
 

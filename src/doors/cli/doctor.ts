@@ -97,9 +97,8 @@ async function lookInside(dataDir: string): Promise<Pick<Findings, 'rows' | 'pro
   const store = await levelStore(dataDir);
   try {
     const rows = await checkRows(store, { isMending: false, at: systemClock.now() });
-    // A record that cannot be read is among the findings.
-    const isReadable = rows.findings.every(({ kind }) => kind !== 'unreadable');
-    return { rows, processes: isReadable ? await judged(await readProcessRecords(store)) : [] };
+    // Records that cannot be read are among the findings.
+    return { rows, processes: await judged(await readProcessRecords(store)) };
   } finally {
     await store.close();
   }
@@ -142,8 +141,8 @@ function* linesOf(findings: Findings): Generator<string> {
   }
   if (store !== null) yield* storeLines(findings, store);
   if (processes.length > 0) yield `${counted(processes.length, 'process record')}:`;
-  for (const { jobId, executionId, pid, verdict, detail } of processes) {
-    yield `  ${printable(jobId)}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
+  for (const { jobId, sessionId, executionId, pid, verdict, detail } of processes) {
+    yield `  ${printable(jobId ?? sessionId ?? '-')}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { offstageError } from '../../model/errors.ts';
 import { JOB_STATUSES, type JobStatus, type JobView } from '../../model/records.ts';
-import type { WireFields } from '../wire-names.ts';
+import type { WireFields } from '../rename.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { jobTable } from './job-lines.ts';

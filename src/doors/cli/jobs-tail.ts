@@ -4,7 +4,7 @@
 
 import type { OffstageEvent } from '../../model/events.ts';
 import { isTerminal } from '../../model/records.ts';
-import { eventFromWire } from '../wire-names.ts';
+import { eventFromWire } from '../wire-events.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { followOwner } from './follow-owner.ts';

@@ -18,19 +18,26 @@ export interface WatchedList<Row> {
   readonly lines: (sink: Sink, rows: readonly Row[]) => readonly string[];
   /** What to say of an empty list. */
   readonly empty: string;
+  /** What a change of is worth a line; default: all of the row. */
+  readonly gist?: (row: Row) => string;
+  /** Rows change without any event, such as those that fall quiet. */
+  readonly changesByTime?: boolean;
 }
 
 const REFRESH_MS = 100;
 /** Ages grow by themselves. */
 const REDRAW_MS = 1_000;
+const REREAD_MS = 5_000;
 
 export async function watchList<Row>(cli: Cli, list: WatchedList<Row>): Promise<never> {
   const screen = new WatchScreen(cli.out);
   const shown = new Map<string, string>();
   let isFirst = true;
+  const gist = cli.isJson || list.gist === undefined ? (row: Row): string => JSON.stringify(row) : list.gist;
+  const lookAgainMs = screen.isRedrawn ? REDRAW_MS : list.changesByTime === true ? REREAD_MS : null;
   const show = async (rows: readonly Row[]): Promise<void> => {
-    const changed = rows.filter((row) => shown.get(list.idOf(row)) !== JSON.stringify(row));
-    for (const row of changed) shown.set(list.idOf(row), JSON.stringify(row));
+    const changed = rows.filter((row) => shown.get(list.idOf(row)) !== gist(row));
+    for (const row of changed) shown.set(list.idOf(row), gist(row));
     if (cli.isJson) {
       for (const row of changed.toReversed()) await cli.record(row);
     } else if (screen.isRedrawn) {
@@ -57,15 +64,16 @@ export async function watchList<Row>(cli: Cli, list: WatchedList<Row>): Promise<
     });
     while (!isOver) {
       await show(await list.read(client));
-      await changes.next(screen.isRedrawn ? REDRAW_MS : null);
+      await changes.next(lookAgainMs);
     }
     // Of our own folder, the last word; the owner's is read by the next visit.
     await show(await list.read(client));
   });
 }
 
-const isListed = (type: JsonValue | undefined): boolean =>
-  typeof type === 'string' && type !== 'job_output' && type !== 'running_task';
+const UNLISTED: ReadonlySet<JsonValue | undefined> = new Set([undefined, 'job_output', 'running_task', 'session.output']);
+
+const isListed = (type: JsonValue | undefined): boolean => !UNLISTED.has(type);
 
 /** Changes of a short while count as one. */
 class Changes {
@@ -82,13 +90,13 @@ class Changes {
     this.#wake();
   }
 
-  /** Resolves with the next change, or after `redrawMs`; rejects when the verb is over. */
-  async next(redrawMs: number | null): Promise<void> {
+  /** Resolves with the next change, or after `lookAgainMs`; rejects when the verb is over. */
+  async next(lookAgainMs: number | null): Promise<void> {
     if (!this.#isNoted) {
       const noted = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-      await (redrawMs === null ? noted : Promise.race([noted, this.#cli.pause(redrawMs)]));
+      await (lookAgainMs === null ? noted : Promise.race([noted, this.#cli.pause(lookAgainMs)]));
     }
     await this.#cli.pause(REFRESH_MS);
     this.#isNoted = false;

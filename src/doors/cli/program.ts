@@ -11,6 +11,8 @@ import { jobsTail, type TailOptions } from './jobs-tail.ts';
 import { jobsWait, type WaitOptions } from './jobs-wait.ts';
 import { type RowsOptions, rowsGet, rowsList, SESSIONS, TASKS } from './rows.ts';
 import { type RunOptions, run } from './run.ts';
+import { sessionsInterrupt } from './sessions-interrupt.ts';
+import { type SessionPromptOptions, sessionsPrompt } from './sessions-prompt.ts';
 
 /** A verb that was asked for: to be called once everything is parsed. */
 export interface Chosen {
@@ -54,7 +56,7 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
         const command = parsed.at(-1) as Command;
         const options = command.optsWithGlobals() as Options;
         const args = parsed.slice(0, -2) as never[];
-        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor'].includes(command.name());
+        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor', 'prompt', 'interrupt'].includes(command.name());
         choose({ options, verb: (cli) => work(cli, options, ...args), goesOnWithoutReader });
       });
 
@@ -110,8 +112,12 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
     (cli, options: TailOptions & CommonOptions, id?: string) => jobsTail(cli, id, options),
   ).option('--lines <number>', 'how many earlier lines to begin with (default: 10)');
 
-  for (const kind of [SESSIONS, TASKS] as const) {
-    const rows = program.command(kind.noun).description(`look at ${kind.noun}`);
+  const sessions = program.command('sessions').description('look at sessions, and ask their agents');
+  const tasks = program.command('tasks').description('look at tasks');
+  for (const [rows, kind] of [
+    [sessions, SESSIONS],
+    [tasks, TASKS],
+  ] as const) {
     verb(rows, 'list', 'newest first', (cli, options: RowsOptions & CommonOptions) =>
       rowsList<never>(cli, kind as never, options),
     )
@@ -119,6 +125,27 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
       .option('--watch', 'follow what happens');
     verb(rows, 'get <id>', 'everything about one', (cli, _: CommonOptions, id: string) => rowsGet<never>(cli, kind as never, id));
   }
+
+  verb(
+    sessions,
+    'prompt <id> <text...>',
+    'ask the agent, and show what it says until its turn ends; - reads the text from standard input',
+    (cli, options: SessionPromptOptions & CommonOptions, id: string, words: readonly string[]) =>
+      sessionsPrompt(cli, id, words, options),
+  )
+    .option('--no-wait', 'only send it, or get in line')
+    .addHelpText(
+      'after',
+      `\nA session that is busy takes the prompt in its turn. The first Ctrl-C ends the turn of this prompt, or takes it out of the line.
+Exit codes: 0 the turn has ended, 1 it was refused or cut off, 130 it was cancelled. A text that begins with - comes after --.
+The agent runs in the program that has the data folder open with the option agents.`,
+    );
+  verb(
+    sessions,
+    'interrupt <id>',
+    'end the open turn; what runs in the background goes on',
+    (cli, _: CommonOptions, id: string) => sessionsInterrupt(cli, id),
+  );
 
   verb(program, 'doctor', 'look the data over', (cli, options: DoctorOptions & CommonOptions) => doctor(cli, options)).option(
     '--repair',

@@ -37,6 +37,12 @@ const WORDS: Readonly<Record<RowFindingKind, Words>> = {
     more: 'are missing',
     mended: 'made again as far as their jobs tell',
   },
+  session_index_lost: {
+    noun: 'session',
+    one: 'is not listed where it belongs',
+    more: 'are not listed where they belong',
+    mended: 'listed again',
+  },
   frame: { noun: 'row', one: 'that every start needs is wrong', more: 'that every start needs are wrong', mended: 'put right' },
 };
 

@@ -1,16 +1,19 @@
 /** `offstage sessions list | get` and `offstage tasks list | get`. */
 
+import type { SessionView, TaskView } from '../../model/activity.ts';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { SessionRow, TaskRow } from '../../model/records.ts';
+import type { WireFields } from '../rename.ts';
 import type { WireClient } from '../wire-client.ts';
-import { sessionFromWire, taskFromWire, type WireFields } from '../wire-names.ts';
+import { sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
 import { type Cli, rowsOf } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { watchList } from './list-watch.ts';
-import { blockLines, tableLines } from './table.ts';
-import { printable, type Sink } from './terminal.ts';
-import { ageInWords, dateInWords, parseCount } from './words.ts';
+import { type Pair, sessionGist, sessionPairs, sessionTable, ticketPairs, workloadPairs } from './session-lines.ts';
+import { blockLines } from './table.ts';
+import { taskGist, taskPairs, taskTable } from './task-lines.ts';
+import type { Sink } from './terminal.ts';
+import { parseCount } from './words.ts';
 
 export interface RowsOptions {
   readonly limit?: string;
@@ -24,55 +27,45 @@ interface Kind<Row> {
   readonly idName: string;
   readonly idOf: (row: Row) => string;
   readonly fromWire: (wire: WireFields) => Row;
-  readonly lines: (sink: Sink, rows: readonly Row[]) => readonly string[];
-  readonly block: (row: Row) => readonly (readonly [string, string])[];
+  readonly table: (sink: Sink, rows: readonly Row[], now: number) => readonly string[];
+  readonly gist: (row: Row) => string;
+  readonly pairs: (sink: Sink, row: Row, now: number) => readonly Pair[];
+  /** What is shown of one besides its record. */
+  readonly around?: (client: WireClient, row: Row, now: number) => Promise<readonly Pair[]>;
   readonly notFound: (id: string) => Error;
 }
 
-const created = (row: { readonly createdAt: number }): string => ageInWords(Date.now() - row.createdAt);
-
-export const SESSIONS: Kind<SessionRow> = {
+export const SESSIONS: Kind<SessionView> = {
   noun: 'sessions',
   list: 'list_sessions',
   get: 'get_session',
   idName: 'session_id',
   idOf: (row) => row.sessionId,
   fromWire: sessionFromWire,
-  lines: (sink, rows) =>
-    tableLines(
-      sink,
-      ['STATE', 'CREATED', 'SESSION', 'TASK'],
-      rows.map((row) => [row.state, created(row), printable(row.sessionId), printable(row.taskId)].map((text) => ({ text }))),
-    ),
-  block: (row) => [
-    ['session', printable(row.sessionId)],
-    ['task', printable(row.taskId)],
-    ['agent', row.agentId === null ? '-' : printable(row.agentId)],
-    ['state', row.state],
-    ['created', `${dateInWords(row.createdAt)} (${created(row)})`],
-  ],
+  table: sessionTable,
+  gist: sessionGist,
+  pairs: sessionPairs,
+  async around(client, { sessionId }, now) {
+    const { workloads } = await client.request('list_workloads', { session_id: sessionId });
+    const { tickets } = await client.request('list_tickets', { session_id: sessionId });
+    return [
+      ...workloadPairs(rowsOf(workloads).map(workloadFromWire), now),
+      ...ticketPairs(rowsOf(tickets).map(ticketFromWire), now),
+    ];
+  },
   notFound: (sessionId) => offstageError('session.not_found', { sessionId }),
 };
 
-export const TASKS: Kind<TaskRow> = {
+export const TASKS: Kind<TaskView> = {
   noun: 'tasks',
   list: 'list_tasks',
   get: 'get_task',
   idName: 'task_id',
   idOf: (row) => row.taskId,
   fromWire: taskFromWire,
-  lines: (sink, rows) =>
-    tableLines(
-      sink,
-      ['STATE', 'CREATED', 'TASK', 'TITLE'],
-      rows.map((row) => [row.state, created(row), printable(row.taskId), printable(row.title)].map((text) => ({ text }))),
-    ),
-  block: (row) => [
-    ['task', printable(row.taskId)],
-    ['title', printable(row.title)],
-    ['state', row.state],
-    ['created', `${dateInWords(row.createdAt)} (${created(row)})`],
-  ],
+  table: taskTable,
+  gist: taskGist,
+  pairs: taskPairs,
   notFound: (taskId) => offstageError('task.not_found', { taskId }),
 };
 
@@ -89,18 +82,25 @@ export async function rowsList<Row>(cli: Cli, kind: Kind<Row>, options: RowsOpti
     }
     return rows;
   };
+  const lines = (sink: Sink, rows: readonly Row[]): readonly string[] => kind.table(sink, rows, Date.now());
   const empty = `No ${kind.noun}.`;
-  if (options.watch === true) await watchList<Row>(cli, { read, idOf: kind.idOf, lines: kind.lines, empty });
+  if (options.watch === true) {
+    await watchList<Row>(cli, { read, idOf: kind.idOf, lines, empty, gist: kind.gist, changesByTime: true });
+  }
   const rows = (await cli.hasStoreToList()) ? await cli.persist(({ client }) => read(client)) : [];
   if (cli.isJson) await cli.document(rows);
-  else for (const line of rows.length === 0 ? [empty] : kind.lines(cli.out, rows)) await cli.out.line(line);
+  else for (const line of rows.length === 0 ? [empty] : lines(cli.out, rows)) await cli.out.line(line);
   return EXIT.done;
 }
 
 export async function rowsGet<Row>(cli: Cli, kind: Kind<Row>, id: string): Promise<number> {
   if (!(await cli.hasStore())) throw kind.notFound(id);
-  const row = kind.fromWire(await cli.persist(({ client }) => client.request(kind.get, { [kind.idName]: id })));
-  if (cli.isJson) await cli.document(row);
-  else for (const line of blockLines(cli.out, kind.block(row))) await cli.out.line(line);
+  await cli.persist(async ({ client }) => {
+    const row = kind.fromWire(await client.request(kind.get, { [kind.idName]: id }));
+    if (cli.isJson) return cli.document(row);
+    const now = Date.now();
+    const around = (await kind.around?.(client, row, now)) ?? [];
+    for (const line of blockLines(cli.out, [...kind.pairs(cli.out, row, now), ...around])) await cli.out.line(line);
+  });
   return EXIT.done;
 }

@@ -1,0 +1,58 @@
+/**
+ * One run of one session's agent: an entry of the execution registry (liveness 9).
+ *
+ * AEX1  Its signal fires at most once, with a typed error.
+ * AEX2  What the provider said of itself at connect limits what its adapter attests; nothing said is nothing attested.
+ */
+import type { Agent } from '../model/agent.ts';
+import type { OffstageError } from '../model/errors.ts';
+import { fencedController } from './fenced-signal.ts';
+import type { FramePace } from './frame-pump.ts';
+
+export type AgentPhase = 'starting' | 'current' | 'retiring';
+
+export interface AgentIdentity {
+  readonly executionId: string;
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly agentId: string;
+}
+
+export class AgentExecution implements AgentIdentity, FramePace {
+  readonly executionId: string;
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly role = 'agent';
+  phase: AgentPhase = 'starting';
+  /** Null until it has started. */
+  agent: Agent | null = null;
+  hasHandoff = false;
+  hasSnapshot = false;
+  hasProcessRow = false;
+  /** As `FramePace` has it; kept by the pump of its frames. */
+  isResting = false;
+  /** Why it has gone. */
+  end: OffstageError | null = null;
+  /** What could not be ended, in words. */
+  survivors: string | null = null;
+  readonly controller: AbortController;
+  /** Resolves once its processes are gone, as far as its `close` tells. */
+  closing: Promise<void> | null = null;
+
+  constructor(identity: AgentIdentity, onListenerError: (error: unknown) => void) {
+    this.executionId = identity.executionId;
+    this.sessionId = identity.sessionId;
+    this.taskId = identity.taskId;
+    this.agentId = identity.agentId;
+    this.controller = fencedController(onListenerError);
+  }
+
+  get hasRetired(): boolean {
+    return this.phase === 'retiring';
+  }
+
+  abort(reason: OffstageError): void {
+    if (!this.controller.signal.aborted) this.controller.abort(reason);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The rooms of sessions, put together: prompts, turns, agents, frames, requests, workloads and views (liveness).
+ *
+ * SRM1  What frees the foreground, whoever says so, serves the prompts that wait.
+ */
+import type { SessionView, TaskView, WorkloadView } from '../model/activity.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import type { JsonValue } from '../model/json.ts';
+import type { TaskState } from '../model/records.ts';
+import type { RowQuery } from '../model/requests.ts';
+import type {
+  Changed,
+  CompleteWorkload,
+  InterruptOptions,
+  PromptAnswer,
+  PromptOptions,
+  PromptTicket,
+  RegisterWorkload,
+  WorkloadSnapshot,
+} from '../model/session-requests.ts';
+import { AgentRunner } from './agent-runner.ts';
+import type { Canceller } from './canceller.ts';
+import type { Core } from './core.ts';
+import { FrameIntake } from './frame-intake.ts';
+import { Interrupts } from './interrupts.ts';
+import type { LiveSession } from './live-session.ts';
+import { Prompts } from './prompts.ts';
+import { SessionRequests } from './session-requests.ts';
+import { SessionStates } from './session-states.ts';
+import { SessionViews } from './session-views.ts';
+import type { CreateSessionOptions, CreateTaskOptions, Sessions } from './sessions.ts';
+import { Turns } from './turns.ts';
+import { Workloads } from './workloads.ts';
+
+export class SessionRooms {
+  readonly #core: Core;
+  readonly #agents: AgentRunner;
+  readonly #prompts: Prompts;
+  readonly views: SessionViews;
+  readonly sessionVerbs;
+  readonly taskVerbs;
+  readonly workloadVerbs;
+
+  constructor(core: Core, sessions: Sessions, canceller: Canceller) {
+    this.#core = core;
+    const states = new SessionStates(core, sessions);
+    const requests = new SessionRequests(core, states);
+    const onFree = (session: LiveSession): void => this.#prompts.serve(session);
+    core.liveness.onFree = onFree;
+    const clearRequests = (session: LiveSession, generation: number | 'all'): void => requests.clear(session, generation);
+    const showRequests = (session: LiveSession): void => requests.show(session);
+    const turns = new Turns(core, {
+      states,
+      showRequests,
+      clearRequests,
+      onFree,
+      onGone: (session, execution, error) => this.#agents.retire(session, execution, error),
+    });
+    const frames = new FrameIntake(core, { turns, requests, onFree });
+    this.#agents = new AgentRunner(core, {
+      states,
+      onFree,
+      onFrame: (session, execution, frame) => frames.take(session, execution, frame),
+      onRetire: (session, execution, error) => turns.executionGone(session, execution, error),
+    });
+    this.#prompts = new Prompts(core, { sessions, states, agents: this.#agents, turns });
+    const interrupts = new Interrupts(core, { sessions, turns, canceller });
+    const workloads = new Workloads(core, sessions);
+    this.views = new SessionViews(core, sessions, turns);
+    this.sessionVerbs = sessionVerbs(core, { sessions, views: this.views, prompts: this.#prompts, requests, interrupts });
+    this.taskVerbs = taskVerbs(core, sessions, this.views);
+    this.workloadVerbs = workloadVerbs(core, workloads);
+  }
+
+  /** Ends prompts and agents; resolves when the agents have closed. */
+  async close(): Promise<void> {
+    const error: OffstageError = offstageError('engine.closing', {});
+    this.#prompts.refuseAll(error);
+    await this.#agents.closeAll(error);
+    this.#core.liveness.settle();
+  }
+}
+
+interface Rooms {
+  readonly sessions: Sessions;
+  readonly views: SessionViews;
+  readonly prompts: Prompts;
+  readonly requests: SessionRequests;
+  readonly interrupts: Interrupts;
+}
+
+const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts }: Rooms) => ({
+  /** @throws OffstageError `task.not_found`, `agent.unknown`, `session.expired`, `input.invalid` (the id exists) */
+  create: async (options?: CreateSessionOptions): Promise<SessionView> => views.session(await sessions.create(options)),
+  /** @throws OffstageError `session.not_found` */
+  get: (sessionId: string): Promise<SessionView> => core.whileOpen(async () => views.session(await sessions.get(sessionId))),
+  /** Newest first. */
+  list: (query?: RowQuery): Promise<readonly SessionView[]> =>
+    core.whileOpen(async () => (await sessions.list(query)).map((row) => views.session(row))),
+  /**
+   * Asks the session's agent, starting it if need be. Resolves when the agent has taken the prompt, or with a ticket (`whenBusy: 'queue'`).
+   * @throws OffstageError `prompt.busy`, `prompt.interrupted`, `session.not_promptable`, `session.not_found`, `agent.unknown`,
+   *   `agent.start_failed`, `agent.gone`, `agent.failed`, `limit.tickets`, `limit.input_bytes`, `input.invalid`, `engine.closing`,
+   *   `engine.degraded`
+   */
+  prompt: (sessionId: string, options: PromptOptions): Promise<PromptAnswer> =>
+    core.whileOpen(() => prompts.prompt(sessionId, options)),
+  /** Ends the open turn and the jobs it waits for; background work goes on. Without an open turn: `{changed: false}`. @throws OffstageError `session.not_found` */
+  interrupt: (sessionId: string, options?: InterruptOptions): Promise<Changed> =>
+    core.whileOpen(() => interrupts.interrupt(sessionId, options)),
+  /** Answers the request that the session shows as `pending`. @throws OffstageError `request.not_found`, `agent.failed` */
+  answer: (sessionId: string, requestId: string, choice: JsonValue): Promise<void> =>
+    core.whileOpen(() => requests.answer(sessionId, requestId, choice)),
+  /** The prompts that wait, in their order. @throws OffstageError `session.not_found` */
+  tickets: (sessionId: string): Promise<readonly PromptTicket[]> => core.whileOpen(() => prompts.tickets(sessionId)),
+  /** @throws OffstageError `ticket.not_found` */
+  cancelTicket: (ticketId: string): Promise<Changed> => core.whileOpen(() => prompts.cancelTicket(ticketId)),
+});
+
+const taskVerbs = (core: Core, sessions: Sessions, views: SessionViews) => ({
+  /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
+  create: async (options?: CreateTaskOptions): Promise<TaskView> => views.task(await sessions.createTask(options)),
+  /** @throws OffstageError `task.not_found` */
+  get: (taskId: string): Promise<TaskView> => core.whileOpen(async () => views.task(await sessions.getTask(taskId))),
+  /** Newest first. */
+  list: (query?: RowQuery): Promise<readonly TaskView[]> =>
+    core.whileOpen(async () => (await views.tasks(await sessions.listTasks(query)))()),
+  /** Where the task stands on the board is the host's to say. @throws OffstageError `task.not_found`, `input.invalid` */
+  setState: (taskId: string, state: TaskState): Promise<TaskView> =>
+    core.whileOpen(async () => views.task(await sessions.setTaskState(taskId, state))),
+});
+
+const workloadVerbs = (core: Core, workloads: Workloads) => ({
+  /** @throws OffstageError `execution.not_found`, `workload.not_attested`, `limit.workloads`, `input.invalid` */
+  register: (options: RegisterWorkload): Promise<Changed> => core.whileOpen(() => workloads.register(options)),
+  /** By id exactly; without one the oldest ends and the rest become `uncertain`. Repeated: `{changed: false}`. @throws OffstageError `session.not_found`, `input.invalid` */
+  complete: (options: CompleteWorkload): Promise<Changed> => core.whileOpen(() => workloads.complete(options)),
+  /** Replaces what is known of one execution; `[]` says that nothing is live. @throws OffstageError `execution.not_found`, `workload.not_attested`, `input.invalid` */
+  snapshot: (options: WorkloadSnapshot): Promise<Changed> => core.whileOpen(() => workloads.snapshot(options)),
+  /** Takes one registration of an agent away, because a person knows better. @throws OffstageError `workload.not_found`, `session.not_found` */
+  dismiss: (sessionId: string, workloadId: string): Promise<Changed> =>
+    core.whileOpen(() => workloads.dismiss(sessionId, workloadId)),
+  /** Jobs and work of agents, oldest first. @throws OffstageError `session.not_found` */
+  list: (sessionId: string): Promise<readonly WorkloadView[]> => core.whileOpen(() => workloads.list(sessionId)),
+});
