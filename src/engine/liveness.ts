@@ -20,7 +20,7 @@ import type { Change } from './transaction.ts';
 import { noteDispatched } from './workload-rules.ts';
 
 /** More than these are begun anew when something is told of them: an actor weighs two kilobytes. */
-const QUIET_TASKS = 256;
+const QUIET_TASKS = 1_000;
 
 /** Points at which tests hold the engine still. */
 export interface PausePoints {
