@@ -242,7 +242,11 @@ export class SessionCrowd {
       emit({ type: 'turn.ended', generation, stopReason: 'end_turn' });
     } else if (one === 'return') prompt.end();
     else if (one === 'refuse') prompt.fail(new Error('no'));
-    else agent.crash();
+    else {
+      agent.crash();
+      // Somebody looks at once, and perhaps before it is stored what became of the session.
+      for (let looks = 0; looks < 3; looks++) void this.#hop('a witness').then(() => this.#look(agent.context.sessionId));
+    }
   }
 
   /** Everything that is open ends. */
