@@ -9,6 +9,7 @@ import { latency } from './works/latency.mjs';
 import { finishedMemory, heldMemory } from './works/memory.mjs';
 import { read } from './works/read.mjs';
 import { holdUntilKilled, openRaw, recover } from './works/recover.mjs';
+import { frameCost, sessionMemory } from './works/sessions.mjs';
 import { throughput } from './works/throughput.mjs';
 
 const works = {
@@ -25,6 +26,8 @@ const works = {
   besideQueued,
   finishedMemory,
   heldMemory,
+  frameCost,
+  sessionMemory,
 };
 
 /** Loading a package is not what is measured. */

@@ -33,6 +33,8 @@ const subject = (name, durability) => ({
       close: () => engine.close(),
     };
   },
+  /** For works that only we can do. */
+  openEngine: async (options) => (await load()).open({ durability, retention: null, ...options }),
 });
 
 export const offstageFull = subject("offstage, durability 'full'", 'full');

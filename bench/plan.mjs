@@ -22,6 +22,7 @@ export const SIZES = {
     queued: [1_000, 99_000],
     probes: 500,
     memoryJobs: { finished: 40_000, live: 5_000, queued: 20_000 },
+    sessions: { few: 1_000, many: 10_000, frames: 1_000_000 },
   },
   quick: {
     rounds: 2,
@@ -36,6 +37,7 @@ export const SIZES = {
     queued: [1_000, 10_000],
     probes: 300,
     memoryJobs: { finished: 10_000, live: 2_000, queued: 5_000 },
+    sessions: { few: 200, many: 2_000, frames: 200_000 },
   },
 };
 
@@ -244,6 +246,41 @@ export const PLAN = [
     targets: [
       { text: 'loop delay, p99 ms', figure: 'loopP99Ms', atMost: 20 },
       { text: 'loop delay, max ms', figure: 'loopMaxMs', atMost: 50 },
+    ],
+  },
+  {
+    id: 'H10',
+    rounds: 1,
+    title: ({ sessions: { few, many, frames } }) =>
+      `sessions: ${count(frames)} frames of agents over ${count(many)} sessions beside the same over ${count(few)}; heap per session`,
+    subjects: [OURS],
+    async measure(lab, key) {
+      const { few, many, frames } = lab.sizes.sessions;
+      const cost = async (perTask, isObserved, share) =>
+        lab.run('frameCost', key, { ...(await lab.place(key)), few, many, perTask, isObserved, frames: frames / share });
+      const main = await cost(10, false, 1);
+      const observed = await cost(10, true, 4);
+      const alone = await cost(1, false, 4);
+      const memory = await lab.run('sessionMemory', key, { ...(await lab.place(key)), sessions: many, perTask: 10 }, GC);
+      return { ...main, ...memory, observedUs: observed.manyUs, aloneUs: alone.manyUs };
+    },
+    figures: [
+      { key: 'fewUs', head: 'CPU µs/frame, few', digits: 1 },
+      { key: 'manyUs', head: 'many', digits: 1 },
+      { key: 'observedUs', head: 'with an observer', digits: 1 },
+      { key: 'aloneUs', head: 'one per task', digits: 1 },
+      { key: 'madeBytes', head: 'B/session: made' },
+      { key: 'idleBytes', head: 'agent idle' },
+      { key: 'runningBytes', head: 'in a turn' },
+      { key: 'workingBytes', head: 'with a subagent' },
+    ],
+    targets: [
+      { text: 'CPU µs per frame, many', figure: 'manyUs', atMost: 20 },
+      { text: 'the same with an observer', figure: 'observedUs', atMost: 20 },
+      { text: 'the same with one session per task', figure: 'aloneUs', atMost: 20 },
+      { text: 'many sessions against few', figure: 'growth', atMost: 1.5 },
+      { text: 'the last tenth against the first', figure: 'drift', atMost: 1.2 },
+      { text: 'bytes per session whose agent is idle', figure: 'idleBytes', atMost: 4_000 },
     ],
   },
 ];

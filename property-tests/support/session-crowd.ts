@@ -33,7 +33,7 @@ const wish = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ wish: fc.constant('interrupt' as const), session }) },
-  { weight: 2, arbitrary: fc.record({ wish: fc.constant('look' as const), session }) },
+  { weight: 4, arbitrary: fc.record({ wish: fc.constant('look' as const), session }) },
   { weight: 2, arbitrary: fc.record({ wish: fc.constant('spawn' as const), session, wait: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ wish: fc.constant('release' as const), which }) },
   { weight: 1, arbitrary: fc.record({ wish: fc.constant('cancelJob' as const), which }) },
@@ -60,6 +60,7 @@ const deed = fc.constantFrom(
   'return' as const,
   'return' as const,
   'refuse' as const,
+  'crash' as const,
   'crash' as const,
 );
 /** One for each start of an agent, one list of deeds for each prompt; then they begin again. */
@@ -198,6 +199,8 @@ export class SessionCrowd {
     const promptId = String(prompt.content);
     if (this.#calls.has(promptId)) this.problems.push(`${promptId} reached its agent twice`);
     this.#calls.add(promptId);
+    // An interrupt makes it return, and what returns was taken.
+    prompt.signal.addEventListener('abort', () => this.#accepted.add(prompt));
     const { generation } = prompt;
     const last = this.#generations.get(sessionId) ?? 0;
     const isUsed = this.mock.prompts.some((other) => other !== prompt && other.generation === generation);
@@ -239,7 +242,11 @@ export class SessionCrowd {
       emit({ type: 'turn.ended', generation, stopReason: 'end_turn' });
     } else if (one === 'return') prompt.end();
     else if (one === 'refuse') prompt.fail(new Error('no'));
-    else agent.crash();
+    else {
+      agent.crash();
+      // Somebody looks at once, and perhaps before it is stored what became of the session.
+      for (let looks = 0; looks < 3; looks++) void this.#hop('a witness').then(() => this.#look(agent.context.sessionId));
+    }
   }
 
   /** Everything that is open ends. */

@@ -1,5 +1,6 @@
 /** Random things that happen to sessions: what people, agents and jobs do, and when. */
 import fc from 'fast-check';
+import type { WorkloadKind } from '../../src/model/executor.ts';
 import type { Rules } from './session-facts.ts';
 
 /** Most of it happens to one of them: what several do to each other is a part of it. */
@@ -172,20 +173,39 @@ const told = (frame: StepOf<'frame'>['said'], of: Stamp): StepOf<'frame'> => ({
 });
 const output = { type: 'output', text: 'text' } as const;
 const END: Step = { type: 'returnAll', session: 0 };
+const IDLE = { type: 'foreground.idle' } as const;
+const ENDED = { type: 'workload.ended', workloadId: 'w0' } as const;
+const queued = (origin: 'human' | 'synthetic'): StepOf<'ask'> => ({ ...asked(true), origins: [origin], whenBusy: 'queue' });
+const called = (of: Stamp, more: object = {}): StepOf<'frame'> =>
+  told({ type: 'tool.call', toolCallId: 'c0', status: 'running', hasOutput: false, ...more }, of);
+const launched = (workloadId: 'w0' | 'w1', of: WorkloadKind): StepOf<'frame'> =>
+  told({ type: 'workload.started', workloadId, kind: of }, 'right');
+const becomesJob: StepOf<'spawn'> = { type: 'spawn', session: 0, caller: null, kind: 'agentish', wait: false, toolCallId: 'c0' };
 
 /** What chance alone would seldom bring about: a hand-off, a turn that the agent opens by itself, an agent that does not answer. */
 const prelude = fc.oneof<fc.Arbitrary<readonly Step[]>[]>(
-  fc.boolean().map((isTaken) => [asked(true), told({ type: 'foreground.idle' }, 'right'), asked(isTaken)]),
+  fc.boolean().map((isTaken) => [asked(true), told(IDLE, 'right'), asked(isTaken)]),
   fc.constant([END, told(output, 'zero')]),
   fc
     .boolean()
     .map((isTaken) => [END, asked(isTaken), { type: 'interrupt', session: 0, isHeeded: false }, { type: 'advance', ms: 10_000 }]),
   fc.constant([END, asked(false), told(output, 'zero')]),
+  // Calls that the turn leaves behind: of a child, or work of their own.
+  fc
+    .constantFrom({ parentToolCallId: 'c1' } as const, { work: { kind: 'subagent', isDetached: false } } as const)
+    .map((of) => [END, asked(true), called('right', of), END, called('zero')]),
+  fc
+    .tuple(kind, kind)
+    .map(([a, b]) => [asked(true), launched('w0', a), launched('w1', b), told({ type: 'workload.ended' }, 'zero')]),
+  fc.boolean().map((isDetached) => [asked(true), called('right', { work: { kind: 'subagent', isDetached } }), becomesJob]),
+  // Who is let in at a hand-off, and when.
+  fc.constant([asked(true), queued('synthetic'), queued('human'), told(IDLE, 'right')]),
+  kind.map((of) => [asked(true), launched('w0', of), told(IDLE, 'right'), queued('human'), told(ENDED, 'right')]),
 );
 
 export const steps: fc.Arbitrary<readonly Step[]> = fc
-  .array(fc.oneof({ weight: 12, arbitrary: step.map((one): readonly Step[] => [one]) }, { weight: 1, arbitrary: prelude }), {
-    maxLength: 50,
+  .array(fc.oneof({ weight: 8, arbitrary: step.map((one): readonly Step[] => [one]) }, { weight: 1, arbitrary: prelude }), {
+    maxLength: 40,
     size: 'max',
   })
   .map((some) => some.flat());

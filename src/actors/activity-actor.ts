@@ -10,18 +10,19 @@ import type { Roster } from './supervisor-actor.ts';
 export type ActivityActor = ActorRefFrom<typeof sessionActivityMachine>;
 type ActivitySnapshot = ReturnType<ActivityActor['getSnapshot']>;
 
-const TEMPLATE = sessionActivityMachine.resolveState({
-  value: { foreground: 'idle', background: 'none' },
-  context: NEW_ACTIVITY,
-});
+const TEMPLATES = {
+  none: sessionActivityMachine.resolveState({ value: { foreground: 'idle', background: 'none' }, context: NEW_ACTIVITY }),
+  present: sessionActivityMachine.resolveState({ value: { foreground: 'idle', background: 'present' }, context: NEW_ACTIVITY }),
+};
 
 // Resolved already; XState would resolve it again for every session.
 const resolvedMachine = Object.create(sessionActivityMachine, {
   restoreSnapshot: { value: (snapshot: unknown) => snapshot },
 }) as typeof sessionActivityMachine;
 
-export function startActivityActor(roster: Roster): ActivityActor {
-  return createActor(resolvedMachine, { id: 'activity', parent: roster, snapshot: { ...TEMPLATE } as ActivitySnapshot }).start();
+export function startActivityActor(roster: Roster, hasWork: boolean): ActivityActor {
+  const template = hasWork ? TEMPLATES.present : TEMPLATES.none;
+  return createActor(resolvedMachine, { id: 'activity', parent: roster, snapshot: { ...template } as ActivitySnapshot }).start();
 }
 
 /** Sends the event; whether the chart took it. */

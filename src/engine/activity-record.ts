@@ -2,7 +2,8 @@
  * What is known of one session while anything of it lives: its activity chart, its background work, its tool calls (liveness 2).
  *
  * ARC1  The chart hears of work only when its presence changes; everything shown is computed from chart and registrations (G11).
- * ARC2  The record is empty exactly when it holds no registration, claim, turn, and nothing that was closed without its agent.
+ * ARC2  A session in which only jobs run needs no actor: it starts, in the state that it would be in, with the first event of the foreground.
+ * ARC3  The record is empty exactly when it holds no registration, claim, turn, and nothing that was closed without its agent.
  */
 import {
   type ActivityActor,
@@ -13,21 +14,22 @@ import {
   takes,
 } from '../actors/activity-actor.ts';
 import type { Roster } from '../actors/supervisor-actor.ts';
-import type { ActivityContext, ActivityEvent } from '../machines/session-activity.ts';
+import { type ActivityContext, type ActivityEvent, NEW_ACTIVITY } from '../machines/session-activity.ts';
 import { type ActivityValue, tierOf } from '../model/activity.ts';
 import { JobWorks } from './job-works.ts';
 import { type Moment, type ProviderWork, ProviderWorks } from './provider-works.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export class ActivityRecord {
-  readonly actor: ActivityActor;
   readonly activityEpoch: number;
+  readonly #roster: Roster;
+  #actor: ActivityActor | null = null;
   #jobs: JobWorks | null = null;
   #provider: ProviderWorks | null = null;
   #tools: ToolCalls | null = null;
 
   constructor(roster: Roster, activityEpoch: number) {
-    this.actor = startActivityActor(roster);
+    this.#roster = roster;
     this.activityEpoch = activityEpoch;
   }
 
@@ -48,15 +50,15 @@ export class ActivityRecord {
   }
 
   get context(): ActivityContext {
-    return contextOf(this.actor);
+    return this.#actor === null ? NEW_ACTIVITY : contextOf(this.#actor);
   }
 
   get isForegroundIdle(): boolean {
-    return isForegroundIdle(this.actor);
+    return this.#actor === null || isForegroundIdle(this.#actor);
   }
 
   get isClaimed(): boolean {
-    return isClaimed(this.actor);
+    return this.#actor !== null && isClaimed(this.#actor);
   }
 
   get hasWork(): boolean {
@@ -79,13 +81,16 @@ export class ActivityRecord {
 
   /** Whether the chart took it. */
   send(event: ActivityEvent): boolean {
-    return takes(this.actor, event);
+    this.#actor ??= startActivityActor(this.#roster, this.hasWork);
+    return takes(this.#actor, event);
   }
 
   /** Tells the chart when the presence of work has changed. */
   noteWork(): void {
+    if (this.#actor === null) return;
     const { hasWork } = this;
-    if (hasWork !== this.actor.getSnapshot().hasTag('has-work')) this.actor.send({ type: hasWork ? 'work.began' : 'work.ended' });
+    if (hasWork !== this.#actor.getSnapshot().hasTag('has-work'))
+      this.#actor.send({ type: hasWork ? 'work.began' : 'work.ended' });
   }
 
   value(): ActivityValue {
@@ -113,11 +118,11 @@ export class ActivityRecord {
   retireExecution(executionId: string): void {
     this.#provider?.retireExecution(executionId);
     this.#tools?.retireExecution(executionId);
-    this.actor.send({ type: 'execution.retire', executionId });
+    this.#actor?.send({ type: 'execution.retire', executionId });
     this.noteWork();
   }
 
-  /** ARC2. */
+  /** ARC3. */
   get isEmpty(): boolean {
     if (this.hasWork || !this.isForegroundIdle) return false;
     const { turns, stuck } = this.context;
@@ -125,6 +130,6 @@ export class ActivityRecord {
   }
 
   drop(): void {
-    this.actor.send({ type: 'record.drop' });
+    this.#actor?.send({ type: 'record.drop' });
   }
 }

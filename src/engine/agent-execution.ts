@@ -29,6 +29,8 @@ export class AgentExecution implements AgentIdentity, FramePace {
   agent: Agent | null = null;
   hasHandoff = false;
   hasSnapshot = false;
+  /** An idle frame of it did not count, and that was said. */
+  hasIgnoredIdle = false;
   hasProcessRow = false;
   /** As `FramePace` has it; kept by the pump of its frames. */
   isResting = false;

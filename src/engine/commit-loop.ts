@@ -209,7 +209,8 @@ export class CommitLoop {
     let count = 0;
     let taken = 0;
     while (taken < this.#pending.length && (taken === 0 || count < LIMITS.changesPerBatch)) {
-      count += (this.#pending[taken] as Pending).changes.length;
+      // One of sessions or tasks has no change of a job, and weighs as much.
+      count += Math.max(1, (this.#pending[taken] as Pending).changes.length);
       taken += 1;
     }
     const transactions = this.#pending.splice(0, taken);

@@ -234,13 +234,31 @@ export class FrameIntake {
       return;
     }
     const attests = execution.agent?.attests as Attestation;
-    if (!attests.yield || !attests.handoff || !execution.hasHandoff || session.record === null) return;
+    if (!attests.yield || !attests.handoff || !execution.hasHandoff) {
+      this.#noteIgnoredIdle(execution, attests);
+      return;
+    }
+    if (session.record === null) return;
     const current = currentTurn(session.record.context);
     if (current === null || current.generation !== frame.generation || current.executionId !== execution.executionId) return;
     if (this.#core.liveness.send(session, { type: 'turn.yield', generation: frame.generation })) {
       this.#core.liveness.settle();
       this.#host.onFree(session);
     }
+  }
+
+  /** Once: whoever writes an agent wonders why its prompts stay out. */
+  #noteIgnoredIdle(execution: AgentExecution, { yield: isYield, handoff }: Attestation): void {
+    if (execution.hasIgnoredIdle) return;
+    execution.hasIgnoredIdle = true;
+    const { agentId, sessionId, hasHandoff } = execution;
+    this.#core.settings.log('debug', 'foreground_idle.ignored', {
+      agentId,
+      sessionId,
+      yield: isYield,
+      handoff,
+      capability: hasHandoff,
+    });
   }
 
   #usage(session: LiveSession, execution: AgentExecution, frame: FrameOf<'usage'>, proven: OpenPrompt | null): void {

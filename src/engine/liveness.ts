@@ -19,6 +19,9 @@ import { LiveSession } from './live-session.ts';
 import type { Change } from './transaction.ts';
 import { noteDispatched } from './workload-rules.ts';
 
+/** More than these are begun anew when something is told of them: an actor weighs two kilobytes. */
+const QUIET_TASKS = 1_000;
+
 /** Points at which tests hold the engine still. */
 export interface PausePoints {
   /** Whether nothing is to be told now; `resume` is called when that is over. */
@@ -37,6 +40,9 @@ export class Liveness {
   readonly #sessions = new Map<string, LiveSession>();
   readonly #tasks = new Map<string, LiveTask>();
   readonly #touched = new Set<LiveSession>();
+  readonly #changed = new Set<LiveSession>();
+  /** Tasks of which nothing lives, oldest first: the next thing that is told of them need not start over. */
+  readonly #quietTasks = new Set<string>();
   /** Their work has changed while prompts wait, perhaps for just that. */
   readonly #freed = new Set<LiveSession>();
   /** Set by the room that serves the prompts that wait. */
@@ -161,9 +167,12 @@ export class Liveness {
       } else if (before !== null) {
         continue;
       }
-      this.workChanged(session);
-      if (host !== null) this.workChanged(host);
+      this.#changed.add(session);
+      if (host !== null) this.#changed.add(host);
     }
+    // Once for each session, however many of its jobs are in the commit.
+    for (const session of this.#changed) this.workChanged(session);
+    this.#changed.clear();
   }
 
   /** A record event with what lives of its session or task, as of its reveal. */
@@ -230,6 +239,7 @@ export class Liveness {
   }
 
   #task(taskId: string, state: TaskState): LiveTask {
+    this.#quietTasks.delete(taskId);
     let task = this.#tasks.get(taskId);
     if (task === undefined) {
       const from = { taskSeq: this.#taskSeq, stopEpoch: this.#stopEpoch };
@@ -241,8 +251,12 @@ export class Liveness {
 
   #forgetTask(taskId: string, task: LiveTask): void {
     if (task.values.size > 0) return;
-    task.actor.send({ type: 'task.forget' });
-    this.#tasks.delete(taskId);
+    this.#quietTasks.add(taskId);
+    if (this.#quietTasks.size <= QUIET_TASKS) return;
+    const [oldest] = this.#quietTasks;
+    this.#quietTasks.delete(oldest as string);
+    this.#tasks.get(oldest as string)?.actor.send({ type: 'task.forget' });
+    this.#tasks.delete(oldest as string);
   }
 
   #release(session: LiveSession): void {

@@ -263,7 +263,7 @@ class SessionPrompt {
     }
     if (stopReason !== 'end_turn') await this.#say(`the turn has ended: ${stopReason ?? 'the agent did not say how'}.`);
     if (stopReason === 'cancelled') return EXIT.cancelled;
-    return stopReason === 'refusal' ? EXIT.failed : EXIT.done;
+    return stopReason === 'refusal' || stopReason === 'error' ? EXIT.failed : EXIT.done;
   }
 
   async #endLine(): Promise<void> {
