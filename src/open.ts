@@ -56,6 +56,8 @@ const NAMES = namesOf<OpenOptions<Executors>>({
   outOfTurnIdleMs: true,
   turnTimeoutMs: true,
   quietAfterMs: true,
+  stallFailMs: true,
+  confirmArchive: true,
   clock: true,
   ids: true,
   durability: true,

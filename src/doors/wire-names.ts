@@ -87,6 +87,7 @@ const PROCESS = {
   startTime: 'start_time',
   bootId: 'boot_id',
   at: 'at',
+  teardownAt: 'teardown_at',
 } as const satisfies Names<ProcessRecord>;
 
 const CANCELLED_MANY = {

@@ -6,6 +6,8 @@
  */
 import type { Agent } from '../model/agent.ts';
 import type { OffstageError } from '../model/errors.ts';
+import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts';
+import type { StoreOperation } from '../persistence/store.ts';
 import { fencedController } from './fenced-signal.ts';
 import type { FramePace } from './frame-pump.ts';
 
@@ -32,6 +34,10 @@ export class AgentExecution implements AgentIdentity, FramePace {
   /** An idle frame of it did not count, and that was said. */
   hasIgnoredIdle = false;
   hasProcessRow = false;
+  /** What was launched for it, if anything was; null for an agent inside this process. */
+  process: LaunchedProcess | null = null;
+  /** Epoch milliseconds; see `ProcessRecord.teardownAt`. */
+  teardownAt: number | null = null;
   /** As `FramePace` has it; kept by the pump of its frames. */
   isResting = false;
   /** Why it has gone. */
@@ -48,6 +54,13 @@ export class AgentExecution implements AgentIdentity, FramePace {
     this.taskId = identity.taskId;
     this.agentId = identity.agentId;
     this.controller = fencedController(onListenerError);
+  }
+
+  /** The record of its process as it has to be stored now; `at` in epoch milliseconds. */
+  processRow(at: number): StoreOperation {
+    this.hasProcessRow = true;
+    const { executionId, sessionId, teardownAt } = this;
+    return putProcess({ executionId, jobId: null, sessionId, at, teardownAt }, this.process);
   }
 
   get hasRetired(): boolean {

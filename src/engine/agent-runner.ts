@@ -11,7 +11,7 @@ import type { Agent, AgentContext, Frame } from '../model/agent.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { ExecutionHandle } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { ProcessRecord } from '../model/records.ts';
+import { type LaunchedProcess, removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import { AgentExecution } from './agent-execution.ts';
@@ -210,7 +210,7 @@ export class AgentRunner {
   #goneRows(execution: AgentExecution): readonly StoreOperation[] {
     if (!execution.hasProcessRow) return [];
     execution.hasProcessRow = false;
-    return [{ type: 'del', key: KEYS.process(execution.executionId) }];
+    return [removeProcess(execution.executionId)];
   }
 
   /** So that the next agent of the session, in this process or a later one, can take it up. */
@@ -251,21 +251,9 @@ export class AgentRunner {
     };
   }
 
-  #processRow(
-    execution: AgentExecution,
-    process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
-  ): StoreOperation {
-    execution.hasProcessRow = true;
-    const record: ProcessRecord = {
-      executionId: execution.executionId,
-      jobId: null,
-      sessionId: execution.sessionId,
-      pid: process?.pid ?? null,
-      startTime: process?.startTime == null ? null : String(process.startTime),
-      bootId: process?.bootId == null ? null : String(process.bootId),
-      at: this.#core.settings.clock.now(),
-    };
-    return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
+  #processRow(execution: AgentExecution, process: LaunchedProcess | null): StoreOperation {
+    execution.process = process;
+    return execution.processRow(this.#core.settings.clock.now());
   }
 }
 

@@ -11,8 +11,9 @@ import type { EndingCause } from '../machines/job.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { ExecutionHandle, JobOf } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
+import type { HistoryEntry } from '../model/records.ts';
 import { toRecord } from '../persistence/job-codec.ts';
+import { type LaunchedProcess, putProcess, removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
@@ -225,7 +226,7 @@ export class BodyRunner {
     if (output !== null) rows.push({ type: 'put', key: KEYS.output(job.base.ordinal), value: JSON.stringify(output) });
     if (isGone) {
       execution.output?.close();
-      if (execution.hasProcessRow) rows.push({ type: 'del', key: KEYS.process(execution.executionId) });
+      if (execution.hasProcessRow) rows.push(removeProcess(execution.executionId));
     }
     return rows;
   }
@@ -308,18 +309,11 @@ export class BodyRunner {
 function processRow(
   job: LiveJob,
   execution: Execution,
-  process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
+  process: LaunchedProcess | null,
   at: number,
+  teardownAt: number | null = null,
 ): StoreOperation {
   execution.hasProcessRow = true;
-  const record: ProcessRecord = {
-    executionId: execution.executionId,
-    jobId: job.base.jobId,
-    sessionId: null,
-    pid: process?.pid ?? null,
-    startTime: process?.startTime == null ? null : String(process.startTime),
-    bootId: process?.bootId == null ? null : String(process.bootId),
-    at,
-  };
-  return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
+  execution.process = process;
+  return putProcess({ executionId: execution.executionId, jobId: job.base.jobId, sessionId: null, at, teardownAt }, process);
 }

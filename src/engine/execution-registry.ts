@@ -9,6 +9,7 @@
 import type { IdSource, StopTimer } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
+import type { LaunchedProcess } from '../persistence/process-row.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import { fencedController } from './fenced-signal.ts';
 import type { LiveJob } from './live-job.ts';
@@ -42,6 +43,8 @@ export class Execution {
   graceDueAt = Number.POSITIVE_INFINITY;
   /** A process record is stored, or on its way to the store. */
   hasProcessRow = false;
+  /** What that record says was launched. */
+  process: LaunchedProcess | null = null;
   /** Overrides the setting, where less time is left. */
   killAfterMs: number | null = null;
   #controller: AbortController | null = null;

@@ -56,6 +56,10 @@ export class LiveSession {
     return this.#retiring ?? NOBODY;
   }
 
+  get retiringCount(): number {
+    return this.#retiring?.size ?? 0;
+  }
+
   get hasRetiring(): boolean {
     return this.#retiring !== null;
   }

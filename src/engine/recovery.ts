@@ -14,6 +14,7 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
+import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
 import { prepareStore } from '../persistence/store-format.ts';
@@ -122,7 +123,7 @@ async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: Proce
 
 const forget =
   (executionId: string): RecoveryStep =>
-  () => ({ operations: [{ type: 'del', key: KEYS.process(executionId) }] });
+  () => ({ operations: [removeProcess(executionId)] });
 
 /** Writes the steps in batches like the commit loop's. Answers the last sequence number. */
 async function writeAll(

@@ -46,6 +46,7 @@ export class SessionViews {
       queuedPrompts: live?.ticketCount ?? 0,
       turn: live === null ? null : this.#turn(live, isQuiet),
       executionId: live?.agent?.phase === 'current' ? live.agent.executionId : null,
+      endingAgents: live?.retiringCount ?? 0,
       usage: live === null ? NO_USAGE : usageOf(live),
       sessionSeq: liveness.sessionSeq,
     };

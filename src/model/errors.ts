@@ -72,6 +72,11 @@ export const ERRORS = {
     false,
     (d: { executionId: string }) => `No agent that is at work on this session has the execution id ${quote(d.executionId)}.`,
   ),
+  'execution.unknown': spec(
+    true,
+    (d: { executionId: string; message: string }) =>
+      `Nobody can say whether the execution ${quote(d.executionId)} is still at work: ${d.message}`,
+  ),
   'executor.unknown': spec(false, (d: { kind: string }) => `No executor is registered for the kind ${quote(d.kind)}.`),
   'executor.unsupported_platform': spec(
     false,
@@ -122,6 +127,11 @@ export const ERRORS = {
   ),
   'prompt.busy': spec(true, (d: { sessionId: string }) => `The session ${quote(d.sessionId)} is busy with another prompt.`),
   'prompt.interrupted': spec(false, (d: Why) => `The prompt was interrupted: ${d.message}`),
+  'remove.refused': spec(
+    true,
+    (d: { id: string; message: string }) =>
+      `${quote(d.id)} was not removed, because something of it may be at work: ${d.message}`,
+  ),
   'request.not_found': spec(
     false,
     (d: { requestId: string }) => `The session waits for no answer to a request ${quote(d.requestId)}.`,
@@ -135,6 +145,17 @@ export const ERRORS = {
     false,
     (d: { sessionId: string; state: string }) => `The session ${quote(d.sessionId)} is ${d.state} and takes no more prompts.`,
   ),
+  'session.stalled': spec(
+    false,
+    (d: { sessionId: string; stallFailMs: number }) =>
+      `The agent of the session ${quote(d.sessionId)} gave no sign of life for ${d.stallFailMs} ms, so the session was declared failed.`,
+  ),
+  'session.stopped': spec(
+    false,
+    (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was stopped before this was done.`,
+  ),
+  'stop.failed': spec(true, (d: { id: string; message: string }) => `Nothing of ${quote(d.id)} could be stopped: ${d.message}`),
+  'stop.nothing_running': spec(false, (d: { id: string }) => `Nothing of ${quote(d.id)} is running, so nothing was stopped.`),
   'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
     false,
@@ -149,6 +170,11 @@ export const ERRORS = {
   'task.expired': spec(false, (d: { taskId: string }) => `The task ${quote(d.taskId)} was removed; ids are never used again.`),
   'task.not_found': spec(false, (d: { taskId: string }) => `No task has the id ${quote(d.taskId)}.`),
   'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
+  'task.stopping': spec(
+    true,
+    (d: { taskId: string }) =>
+      `The task ${quote(d.taskId)} was stopped, or is being removed, after this was asked for, so it was not done.`,
+  ),
   'ticket.not_found': spec(false, (d: { ticketId: string }) => `No prompt waits under the ticket ${quote(d.ticketId)}.`),
   'workload.not_attested': spec(
     false,

@@ -160,6 +160,12 @@ export interface RowQuery {
   readonly before?: string;
 }
 
+/** Which tasks a list shows. */
+export interface TaskQuery extends RowQuery {
+  /** Also archived tasks of which nothing lives. Default false. */
+  readonly archived?: boolean;
+}
+
 /** How long, and how many, finished jobs are kept. */
 export interface Retention {
   /** Finished jobs older than this are pruned; null keeps them for ever. */

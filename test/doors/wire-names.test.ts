@@ -105,7 +105,16 @@ describe('records on the wire', () => {
     ['a line of history', { at: 1, type: 'transition', from: 'queued', to: 'running' }, historyToWire, historyFromWire],
     [
       'a process',
-      { executionId: 'e', jobId: 'j', sessionId: null, pid: 7, startTime: '9', bootId: 'b', at: 1 } satisfies ProcessRecord,
+      {
+        executionId: 'e',
+        jobId: 'j',
+        sessionId: null,
+        pid: 7,
+        startTime: '9',
+        bootId: 'b',
+        at: 1,
+        teardownAt: null,
+      } satisfies ProcessRecord,
       processToWire,
       processFromWire,
     ],

@@ -35,6 +35,7 @@ const SESSION: SessionView = {
   sessionSeq: 41,
   turn: { generation: 7, origin: 'prompt', startedAt: 2, quiet: true },
   executionId: 'exec_1',
+  endingAgents: 0,
   usage: { inputTokens: 5, output_tokens: 6 },
 };
 const IDLE: SessionView = {

@@ -363,7 +363,7 @@ describe('a data folder', () => {
       await leave(store, {
         sessions: [session('s', 'running', { pending: PERMISSION }), session('quiet', 'idle')],
         processes: [
-          { executionId, jobId: null, sessionId: 's', pid, startTime, bootId: bootId(), at: NOW },
+          { executionId, jobId: null, sessionId: 's', pid, startTime, bootId: bootId(), at: NOW, teardownAt: null },
           { ...agentProcess('gone', 'quiet'), bootId: null, pid: null },
         ],
         tickets: ['s'],
