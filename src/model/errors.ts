@@ -4,6 +4,7 @@
  * ERR1  Programs branch on `code`, never on messages.
  * ERR2  A message is a whole sentence for a person: what happened, to which thing, and, where it helps, what to do.
  */
+import type { StopEntry } from './stop.ts';
 
 interface ErrorSpec<Details> {
   /** True when the same call may succeed later without any change by the caller. */
@@ -154,8 +155,15 @@ export const ERRORS = {
     false,
     (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was stopped before this was done.`,
   ),
-  'stop.failed': spec(true, (d: { id: string; message: string }) => `Nothing of ${quote(d.id)} could be stopped: ${d.message}`),
-  'stop.nothing_running': spec(false, (d: { id: string }) => `Nothing of ${quote(d.id)} is running, so nothing was stopped.`),
+  'stop.failed': spec(
+    true,
+    (d: { id: string; message: string; failed?: readonly StopEntry[]; loadErrors?: readonly StopEntry[] }) =>
+      `Nothing of ${quote(d.id)} could be stopped: ${d.message}`,
+  ),
+  'stop.nothing_running': spec(
+    false,
+    (d: { id: string; detached?: readonly StopEntry[] }) => `Nothing of ${quote(d.id)} is running, so nothing was stopped.`,
+  ),
   'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
     false,
