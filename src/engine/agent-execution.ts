@@ -8,10 +8,12 @@ import type { Agent } from '../model/agent.ts';
 import type { OffstageError } from '../model/errors.ts';
 import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts';
 import type { StoreOperation } from '../persistence/store.ts';
+import type { Teardown } from './agent-teardown.ts';
 import { fencedController } from './fenced-signal.ts';
 import type { FramePace } from './frame-pump.ts';
 
-export type AgentPhase = 'starting' | 'current' | 'retiring';
+/** `detached`: told to end, and not seen to within the grace. */
+export type AgentPhase = 'starting' | 'current' | 'retiring' | 'detached';
 
 export interface AgentIdentity {
   readonly executionId: string;
@@ -45,8 +47,13 @@ export class AgentExecution implements AgentIdentity, FramePace {
   /** What could not be ended, in words. */
   survivors: string | null = null;
   readonly controller: AbortController;
-  /** Resolves once its processes are gone, as far as its `close` tells. */
-  closing: Promise<void> | null = null;
+  /** Its end, once that has begun. */
+  teardown: Teardown | null = null;
+  /** Monotonic milliseconds by which it has ended, or is detached. */
+  graceDueAt = Number.POSITIVE_INFINITY;
+  /** Overrides the setting, where there is no time left to ask. */
+  killAfterMs: number | null = null;
+  #onForce: (() => void)[] = [];
 
   constructor(identity: AgentIdentity, onListenerError: (error: unknown) => void) {
     this.executionId = identity.executionId;
@@ -64,7 +71,18 @@ export class AgentExecution implements AgentIdentity, FramePace {
   }
 
   get hasRetired(): boolean {
-    return this.phase === 'retiring';
+    return this.phase === 'retiring' || this.phase === 'detached';
+  }
+
+  /** Who ends its processes does it by force from now on. */
+  killNow(): void {
+    this.killAfterMs = 0;
+    for (const listener of this.#onForce.splice(0)) listener();
+  }
+
+  onForce(listener: () => void): void {
+    if (this.killAfterMs === 0) listener();
+    else this.#onForce.push(listener);
   }
 
   abort(reason: OffstageError): void {

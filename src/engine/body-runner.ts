@@ -95,6 +95,14 @@ export class BodyRunner {
     execution.stopGrace = this.#core.timers.after(graceMs, () => this.#graceOver(job, execution));
   }
 
+  /** No grace any more: what can be killed is killed at once, and the record waits only until that is seen. */
+  force(job: LiveJob): void {
+    const { execution } = job;
+    if (execution === null || execution.hasSettled) return;
+    this.beginGrace(job, this.#executorOf(job).capabilities.killable ? LIMITS.forcedEndMs : 0);
+    execution.killNow();
+  }
+
   /** Fires the signal, wakes the body if it waits inside the engine, and asks the executor to end it. */
   abort(job: LiveJob, reason: OffstageError): void {
     const { execution } = job;
@@ -299,6 +307,7 @@ export class BodyRunner {
           });
         });
       },
+      onForce: (listener) => execution.onForce(listener),
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },

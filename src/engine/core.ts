@@ -25,6 +25,7 @@ import { errorMessage } from './outcome.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
 import type { Settings } from './settings.ts';
+import { StopEpochs } from './stop-epochs.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
 import { Waiters } from './waiters.ts';
 
@@ -48,6 +49,7 @@ export class Core {
   readonly waiters: Waiters;
   readonly registry = new ExecutionRegistry();
   readonly lineage = new Lineage();
+  readonly epochs = new StopEpochs();
   readonly pool: Pool;
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
@@ -220,6 +222,13 @@ export class Core {
   committedJob(jobId: string): LiveJob | undefined {
     const job = this.jobs.get(jobId);
     return job === undefined || job.committed === null ? undefined : job;
+  }
+
+  /** Agents that were told to end and are not seen to, more or fewer by one. */
+  countDetachedAgents(by: 1 | -1): void {
+    const { supervisor } = this.system;
+    // After close nobody counts any more, and XState complains about events to an actor that is done.
+    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
   }
 
   #ended(change: Change, durable: boolean): void {

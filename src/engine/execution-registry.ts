@@ -4,6 +4,8 @@
  * REG1  An entry leaves only when its body has settled, or its process tree or thread is verified gone.
  * REG2  Every AbortController of a body lives here; its signal fires at most once, with a typed error.
  * REG3  `detached` entries belong to records that have ended; they still hold what they hold.
+ * REG4  Of a session's agents at most one is current: who takes the place says whom it expects to find there.
+ * REG5  A snapshot is of one instant; whoever acts on it later goes by the execution ids in it.
  */
 
 import type { IdSource, StopTimer } from '../model/clock.ts';
@@ -13,6 +15,7 @@ import type { LaunchedProcess } from '../persistence/process-row.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import { fencedController } from './fenced-signal.ts';
 import type { LiveJob } from './live-job.ts';
+import type { LiveSession } from './live-session.ts';
 import type { OutputLog } from './output-log.ts';
 
 export type ExecutionPhase = 'current' | 'retiring' | 'detached';
@@ -47,6 +50,7 @@ export class Execution {
   process: LaunchedProcess | null = null;
   /** Overrides the setting, where less time is left. */
   killAfterMs: number | null = null;
+  #onForce: (() => void)[] | null = null;
   #controller: AbortController | null = null;
   #abortReason: OffstageError | null = null;
   #onAbort: Set<(reason: OffstageError) => void> | null = null;
@@ -94,9 +98,31 @@ export class Execution {
     return () => this.#onAbort?.delete(listener);
   }
 
+  /** Who ends what it has launched does it by force from now on. */
+  killNow(): void {
+    this.killAfterMs = 0;
+    const listeners = this.#onForce ?? [];
+    this.#onForce = null;
+    for (const listener of listeners) listener();
+  }
+
+  onForce(listener: () => void): void {
+    if (this.killAfterMs === 0) return listener();
+    this.#onForce ??= [];
+    this.#onForce.push(listener);
+  }
+
   partialText(): string | null {
     return this.partial ?? this.output?.tail() ?? null;
   }
+}
+
+/** What runs of a task, at one instant. */
+export interface RegistrySnapshot {
+  /** Pairs of session and execution: each agent names both. */
+  readonly agents: readonly AgentExecution[];
+  /** Bodies, also of jobs whose record has ended. */
+  readonly bodies: readonly Execution[];
 }
 
 export class ExecutionRegistry {
@@ -108,8 +134,26 @@ export class ExecutionRegistry {
     return this.#entries.size + this.#agents.size;
   }
 
-  addAgent(execution: AgentExecution): void {
+  /** Makes it the current agent of the session, if that is still `expected` (null: none). Answers whether it was (REG4). */
+  swapAgent(session: LiveSession, expected: AgentExecution | null, execution: AgentExecution): boolean {
+    if (!session.swapAgent(expected, execution)) return false;
     this.#agents.set(execution.executionId, execution);
+    return true;
+  }
+
+  /** Everything that runs of one task. A walk over all of it: a stop is rare, and what runs at once is few. */
+  ofTask(taskId: string): RegistrySnapshot {
+    return {
+      agents: [...this.#agents.values()].filter((execution) => execution.taskId === taskId),
+      bodies: [...this.#entries.values()].filter(({ job }) => job.base.taskId === taskId),
+    };
+  }
+
+  /** Agents that were not told to end, and those that were and are still here. */
+  agentCounts(): { readonly live: number; readonly ending: number } {
+    let ending = 0;
+    for (const execution of this.#agents.values()) if (execution.hasRetired) ending += 1;
+    return { live: this.#agents.size - ending, ending };
   }
 
   removeAgent(execution: AgentExecution): void {

@@ -23,8 +23,7 @@ export class LiveSession {
   /** As decided; null until somebody needed it. */
   row: SessionRow | null = null;
   record: ActivityRecord | null = null;
-  /** The current one, also while it starts. */
-  agent: AgentExecution | null = null;
+  #agent: AgentExecution | null = null;
   told: ActivityValue = NO_ACTIVITY;
   /** What the last event of any kind has said: while tellings are held back, a state's event says more than they did. */
   shown: ActivityValue = NO_ACTIVITY;
@@ -39,6 +38,8 @@ export class LiveSession {
   claimant: OpenPrompt | null = null;
   /** Requests of the agent that nobody has answered; the first one is the row's. */
   requests: readonly AskedRequest[] = NONE;
+  /** Monotonic milliseconds of when its agent waited last, for an answer or for a foreground job. */
+  lastWaited = Number.NEGATIVE_INFINITY;
   /** Usage of turns that are closed; the open ones keep theirs. */
   usage: Readonly<Record<string, number>> | null = null;
   /** Tool calls that became jobs, with their executions (W3). */
@@ -49,6 +50,18 @@ export class LiveSession {
   constructor(sessionId: string, taskId: string) {
     this.sessionId = sessionId;
     this.taskId = taskId;
+  }
+
+  /** The current one, also while it starts. */
+  get agent(): AgentExecution | null {
+    return this.#agent;
+  }
+
+  /** Only if it is the expected one (REG4). */
+  swapAgent(expected: AgentExecution | null, next: AgentExecution | null): boolean {
+    if (this.#agent !== expected) return false;
+    this.#agent = next;
+    return true;
   }
 
   /** Predecessors whose `close` has not resolved. */

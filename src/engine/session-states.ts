@@ -17,6 +17,8 @@ import type { Sessions } from './sessions.ts';
 export interface StateChange {
   /** Further rows of the same batch. */
   readonly rows?: readonly StoreOperation[];
+  /** When it is stored, late or not, before anything of it is shown. */
+  readonly committed?: () => void;
   /** After the commit; `durable: false` when the store refuses for now. */
   readonly effects?: (durable: boolean) => void;
 }
@@ -73,6 +75,7 @@ export class SessionStates {
       committed: () => {
         session.unstored -= 1;
         this.#sessions.remember(row);
+        more.committed?.();
         this.#core.liveness.touch(session);
       },
       ...(more.effects === undefined ? {} : { effects: more.effects }),

@@ -140,6 +140,7 @@ function cancelLimit(
         .catch(() => {});
       const graceMs = execution.graceMs ?? Number.POSITIVE_INFINITY;
       stop = clock.schedule(Math.min(execution.killAfterMs, graceMs * CANCEL_SHARE), () => reject(signal.reason));
+      execution.onForce(() => reject(signal.reason));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });

@@ -86,7 +86,7 @@ export async function endLeftovers(tree: OwnedTree, host: TreeHost, execution: E
   const { isGone, last } = await endTree({
     ...host,
     find: (table) => findSession(table, tree),
-    killAfterMs: Math.min(execution.killAfterMs, LEFTOVER_KILL_MS),
+    killAfterMs: () => Math.min(execution.killAfterMs, LEFTOVER_KILL_MS),
     deadlineMs: LEFTOVER_DEADLINE_MS,
   });
   if (!isGone) execution.survivors(describeTree(last));
@@ -121,7 +121,8 @@ export async function endOwnedTree(
       pgid: pid,
       signal: (name) => child.exitCode === null && child.signalCode === null && signalGroup(tree, name),
     },
-    killAfterMs: Math.min(options.killAfterMs ?? execution.killAfterMs, graceMs / 2),
+    // Asked again: by force there is no time between the two any more.
+    killAfterMs: () => Math.min(options.killAfterMs ?? Number.POSITIVE_INFINITY, execution.killAfterMs, graceMs / 2),
     deadlineMs: null,
     isInBackground: isGraceOver,
     onRound(found) {

@@ -58,7 +58,7 @@ export async function reapProcess(record: ProcessRecord, options: ReapOptions): 
     clock: options.clock,
     readTable,
     find: (table) => findTree(table, root, memory),
-    killAfterMs: Math.min(options.killAfterMs, options.deadlineMs / 2),
+    killAfterMs: () => Math.min(options.killAfterMs, options.deadlineMs / 2),
     deadlineMs: options.deadlineMs,
     unknownDeadlineMs: Math.min(UNKNOWN_PATIENCE_MS, options.deadlineMs),
   });

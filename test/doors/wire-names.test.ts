@@ -123,6 +123,7 @@ describe('records on the wire', () => {
       {
         status: 'ok',
         pool: { workers: 4, running: 1, waiting: 0, queued: 0, detached: 0 },
+        agents: { live: 2, ending: 1, detached: 0 },
         store: { durability: 'full', pendingWrites: 0, lastError: null },
       },
       healthToWire,
