@@ -35,6 +35,8 @@ export class AgentExecution implements AgentIdentity, FramePace {
   hasSnapshot = false;
   /** An idle frame of it did not count, and that was said. */
   hasIgnoredIdle = false;
+  /** Monotonic milliseconds of its last frame, whatever that said. */
+  lastHeard = Number.NEGATIVE_INFINITY;
   hasProcessRow = false;
   /** What was launched for it, if anything was; null for an agent inside this process. */
   process: LaunchedProcess | null = null;

@@ -17,7 +17,7 @@ import { ActivityRecord } from './activity-record.ts';
 import type { Core } from './core.ts';
 import { LiveSession } from './live-session.ts';
 import type { Change } from './transaction.ts';
-import { noteDispatched } from './workload-rules.ts';
+import { isForegroundJob, noteDispatched } from './workload-rules.ts';
 
 /** More than these are begun anew when something is told of them: an actor weighs two kilobytes. */
 const QUIET_TASKS = 1_000;
@@ -47,6 +47,8 @@ export class Liveness {
   readonly #freed = new Set<LiveSession>();
   /** Set by the room that serves the prompts that wait. */
   onFree: (session: LiveSession) => void = () => {};
+  /** Set by the room that watches for silence: something may have begun, or ended. */
+  onTold: (session: LiveSession) => void = () => {};
   // Shared by all sessions: numbers that only grow need nobody to remember them.
   #claimId = 0;
   #generation = 0;
@@ -144,6 +146,7 @@ export class Liveness {
       this.#touched.delete(session);
       this.#tell(session);
       this.#release(session);
+      this.onTold(session);
     }
   }
 
@@ -161,6 +164,7 @@ export class Liveness {
       if (isFinished(after.state)) {
         session.record?.jobs.retire(job);
         host?.record?.jobs.retire(job);
+        if (isForegroundJob(job)) session.lastWaited = this.#core.settings.clock.monotonic();
       } else if (after.state === 'active' && session.record !== null) {
         const { workload } = this.#core.executors.get(base.kind)?.capabilities ?? { workload: 'subagent' };
         session.record.jobs.started(job, workload);

@@ -92,6 +92,7 @@ export class SessionRequests {
     const left = session.requests.filter((asked) => !isOver(asked));
     if (left.length === session.requests.length) return;
     session.requests = left;
+    session.lastWaited = this.#core.settings.clock.monotonic();
     this.show(session);
   }
 

@@ -29,6 +29,7 @@ import { SessionRequests } from './session-requests.ts';
 import { SessionStates } from './session-states.ts';
 import { SessionViews } from './session-views.ts';
 import type { CreateSessionOptions, CreateTaskOptions, Sessions } from './sessions.ts';
+import { Stalls, type StallsHost } from './stalls.ts';
 import { Turns } from './turns.ts';
 import { Workloads } from './workloads.ts';
 
@@ -65,6 +66,10 @@ export class SessionRooms {
     });
     this.#prompts = new Prompts(core, { sessions, states, agents: this.#agents, turns });
     const interrupts = new Interrupts(core, { sessions, turns, canceller });
+    const fail: StallsHost['fail'] = (session, execution, error) =>
+      this.#agents.end(session, [execution], { error, event: { type: 'session.fail' } });
+    const stalls = new Stalls(core, { turns, fail });
+    core.liveness.onTold = (session) => stalls.follow(session);
     const workloads = new Workloads(core, sessions);
     this.views = new SessionViews(core, sessions, turns);
     this.sessionVerbs = sessionVerbs(core, { sessions, views: this.views, prompts: this.#prompts, requests, interrupts });
