@@ -114,6 +114,7 @@ describe('records on the wire', () => {
       queued_prompts: 3,
       turn: { generation: 7, origin: 'prompt', started_at: 2, quiet: true },
       execution_id: 'exec_1',
+      ending_agents: 0,
       usage: { inputTokens: 5, output_tokens: 6 },
       session_seq: 41,
     });
