@@ -10,10 +10,13 @@ import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts'
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Teardown } from './agent-teardown.ts';
 import { fencedController } from './fenced-signal.ts';
+import { ForcedEnd } from './forced-end.ts';
 import type { FramePace } from './frame-pump.ts';
 
 /** `detached`: told to end, and not seen to within the grace. */
 export type AgentPhase = 'starting' | 'current' | 'retiring' | 'detached';
+
+export type AgentEnd = 'gone' | 'detached' | 'failed';
 
 export interface AgentIdentity {
   readonly executionId: string;
@@ -55,7 +58,10 @@ export class AgentExecution implements AgentIdentity, FramePace {
   graceDueAt = Number.POSITIVE_INFINITY;
   /** Overrides the setting, where there is no time left to ask. */
   killAfterMs: number | null = null;
-  #onForce: (() => void)[] = [];
+  /** What came of its end by the end of its grace; `gone` is the last word. */
+  outcome: AgentEnd | null = null;
+  #onOver: ((end: AgentEnd) => void)[] | null = null;
+  #forced: ForcedEnd | null = null;
 
   constructor(identity: AgentIdentity, onListenerError: (error: unknown) => void) {
     this.executionId = identity.executionId;
@@ -79,12 +85,30 @@ export class AgentExecution implements AgentIdentity, FramePace {
   /** Who ends its processes does it by force from now on. */
   killNow(): void {
     this.killAfterMs = 0;
-    for (const listener of this.#onForce.splice(0)) listener();
+    this.forced.fire();
   }
 
-  onForce(listener: () => void): void {
-    if (this.killAfterMs === 0) listener();
-    else this.#onForce.push(listener);
+  /** Made when first asked for. */
+  get forced(): ForcedEnd {
+    this.#forced ??= new ForcedEnd();
+    return this.#forced;
+  }
+
+  /** Resolves when it has gone, or its grace is over. */
+  whenOver(): Promise<AgentEnd> {
+    const { outcome } = this;
+    if (outcome !== null) return Promise.resolve(outcome);
+    return new Promise((resolve) => {
+      this.#onOver ??= [];
+      this.#onOver.push(resolve);
+    });
+  }
+
+  over(end: AgentEnd): void {
+    this.outcome = end;
+    const waiting = this.#onOver ?? [];
+    this.#onOver = null;
+    for (const resolve of waiting) resolve(end);
   }
 
   abort(reason: OffstageError): void {

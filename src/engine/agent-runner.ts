@@ -144,11 +144,17 @@ export class AgentRunner {
     }
     await Promise.all(starts);
     // Those whose start was given up just now among them; and once more those that could not be closed before.
-    const ending = [...this.#core.registry.agents()].flatMap((execution) => {
+    const ending = [...this.#core.registry.agents()];
+    for (const execution of ending) {
       this.teardown.retry(execution);
-      return execution.teardown ?? [];
-    });
-    await Promise.all(ending.map(({ attempt }) => attempt));
+      this.teardown.hurry(execution, this.#core.settings.shutdownGraceMs);
+    }
+    await Promise.all(ending.map(({ teardown }) => teardown?.attempt));
+  }
+
+  /** Who still waits for an agent to end goes on: nobody looks after it any more. */
+  abandon(): void {
+    for (const execution of this.#core.registry.agents()) if (execution.outcome === null) execution.over('detached');
   }
 
   /** All that it owned goes in this instant; nothing of it is called yet. Answers false when it had gone before, or is only starting. */
@@ -288,7 +294,7 @@ export class AgentRunner {
         const rows = [this.#processRow(execution, process)];
         return new Promise((resolve) => core.submit({ changes: [], rows, mustSync: true, acknowledge: () => resolve() }));
       },
-      onForce: (listener) => execution.onForce(listener),
+      onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },

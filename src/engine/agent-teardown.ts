@@ -15,9 +15,6 @@ import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import { errorMessage } from './outcome.ts';
 
-/** What came of it by the end of the grace. */
-export type AgentEnd = 'gone' | 'detached' | 'failed';
-
 /** What is known of an end under way. */
 export class Teardown {
   readonly session: LiveSession;
@@ -28,11 +25,9 @@ export class Teardown {
   failure: string | null = null;
   /** Settles with the last call of `close`. Never rejects. */
   attempt: Promise<void> = Promise.resolve();
-  end: AgentEnd | null = null;
   retryMs: number = LIMITS.firstTeardownRetryMs;
   stopRetry: StopTimer = noop;
   stopGrace: StopTimer = noop;
-  readonly waiting: ((end: AgentEnd) => void)[] = [];
 
   constructor(session: LiveSession, close: () => Promise<unknown>) {
     this.session = session;
@@ -61,9 +56,9 @@ export class AgentTeardown {
   /** One whose `close` has failed is closed again at once, with a new grace. Answers whether it was such a one. */
   retry(execution: AgentExecution): boolean {
     const { teardown } = execution;
-    if (teardown === null || teardown.isClosing || teardown.end === 'gone') return false;
+    if (teardown === null || teardown.isClosing || execution.outcome === 'gone') return false;
     teardown.stopRetry();
-    teardown.end = null;
+    execution.outcome = null;
     if (execution.phase === 'detached') {
       execution.phase = 'retiring';
       this.#core.countDetachedAgents(-1);
@@ -77,18 +72,14 @@ export class AgentTeardown {
 
   /** No grace any more, also for one that is yet to begin. Without a process of its own it is not waited for at all. */
   force(execution: AgentExecution): void {
-    const restMs = execution.process === null ? 0 : LIMITS.forcedEndMs;
-    execution.graceDueAt = Math.min(execution.graceDueAt, this.#core.settings.clock.monotonic() + restMs);
+    this.hurry(execution, execution.process === null ? 0 : LIMITS.forcedEndMs);
     execution.killNow();
-    if (execution.teardown !== null && execution.phase !== 'detached') this.#armGrace(execution, execution.teardown);
   }
 
-  /** Resolves when it has gone, or the grace is over. */
-  whenOver(execution: AgentExecution): Promise<AgentEnd> {
-    const { teardown } = execution;
-    if (teardown === null) return Promise.resolve('failed');
-    if (teardown.end !== null) return Promise.resolve(teardown.end);
-    return new Promise((resolve) => teardown.waiting.push(resolve));
+  /** At most so many milliseconds are left of its grace. */
+  hurry(execution: AgentExecution, restMs: number): void {
+    execution.graceDueAt = Math.min(execution.graceDueAt, this.#core.settings.clock.monotonic() + restMs);
+    if (execution.teardown !== null && execution.phase === 'retiring') this.#armGrace(execution, execution.teardown);
   }
 
   #try(execution: AgentExecution, teardown: Teardown): void {
@@ -112,7 +103,7 @@ export class AgentTeardown {
     if (execution.phase === 'detached') core.countDetachedAgents(-1);
     if (execution.hasProcessRow && !core.isClosed) core.submit({ changes: [], rows: [removeProcess(execution.executionId)] });
     execution.hasProcessRow = false;
-    this.#settle(teardown, 'gone');
+    execution.over('gone');
     core.liveness.touch(session);
     core.liveness.settle();
   }
@@ -125,7 +116,7 @@ export class AgentTeardown {
     core.report('agent.close_failed', error);
     if (core.isClosed) return;
     // Without a grace nothing else would ever tell who waits.
-    if (execution.graceDueAt === Number.POSITIVE_INFINITY) this.#settle(teardown, 'failed');
+    if (execution.graceDueAt === Number.POSITIVE_INFINITY) execution.over('failed');
     teardown.stopRetry = core.timers.after(teardown.retryMs, () => this.#try(execution, teardown));
     teardown.retryMs = Math.min(LIMITS.lastTeardownRetryMs, teardown.retryMs * 2);
   }
@@ -142,15 +133,9 @@ export class AgentTeardown {
     execution.phase = 'detached';
     this.#core.countDetachedAgents(1);
     this.#core.settings.log('warn', 'agent.detached', { sessionId, executionId, survivors, failure: teardown.failure });
-    this.#settle(teardown, teardown.failure === null ? 'detached' : 'failed');
+    execution.over(teardown.failure === null ? 'detached' : 'failed');
     this.#core.liveness.touch(teardown.session);
     this.#core.liveness.settle();
-  }
-
-  /** The first word for who waits; `gone` may follow it, and is the last one. */
-  #settle(teardown: Teardown, end: AgentEnd): void {
-    teardown.end = end;
-    for (const resolve of teardown.waiting.splice(0)) resolve(end);
   }
 }
 

@@ -307,7 +307,7 @@ export class BodyRunner {
           });
         });
       },
-      onForce: (listener) => execution.onForce(listener),
+      onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },

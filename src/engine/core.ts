@@ -20,8 +20,9 @@ import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
-import { Liveness, type PausePoints } from './liveness.ts';
+import { Liveness } from './liveness.ts';
 import { errorMessage } from './outcome.ts';
+import type { PausePoints } from './pause-points.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
 import type { Settings } from './settings.ts';
@@ -55,6 +56,7 @@ export class Core {
   readonly loop: CommitLoop;
   readonly models: ReadModels;
   readonly liveness: Liveness;
+  readonly points: PausePoints | null;
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -86,6 +88,7 @@ export class Core {
       inspect: settings.inspect,
       onInspectError: (error) => this.report('inspector.failed', error),
     });
+    this.points = points;
     this.liveness = new Liveness(this, points);
     this.loop = new CommitLoop(
       {

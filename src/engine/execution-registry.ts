@@ -14,6 +14,7 @@ import type { JsonValue } from '../model/json.ts';
 import type { LaunchedProcess } from '../persistence/process-row.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import { fencedController } from './fenced-signal.ts';
+import { ForcedEnd } from './forced-end.ts';
 import type { LiveJob } from './live-job.ts';
 import type { LiveSession } from './live-session.ts';
 import type { OutputLog } from './output-log.ts';
@@ -50,7 +51,7 @@ export class Execution {
   process: LaunchedProcess | null = null;
   /** Overrides the setting, where less time is left. */
   killAfterMs: number | null = null;
-  #onForce: (() => void)[] | null = null;
+  #forced: ForcedEnd | null = null;
   #controller: AbortController | null = null;
   #abortReason: OffstageError | null = null;
   #onAbort: Set<(reason: OffstageError) => void> | null = null;
@@ -101,15 +102,13 @@ export class Execution {
   /** Who ends what it has launched does it by force from now on. */
   killNow(): void {
     this.killAfterMs = 0;
-    const listeners = this.#onForce ?? [];
-    this.#onForce = null;
-    for (const listener of listeners) listener();
+    this.forced.fire();
   }
 
-  onForce(listener: () => void): void {
-    if (this.killAfterMs === 0) return listener();
-    this.#onForce ??= [];
-    this.#onForce.push(listener);
+  /** Made when first asked for. */
+  get forced(): ForcedEnd {
+    this.#forced ??= new ForcedEnd();
+    return this.#forced;
   }
 
   partialText(): string | null {

@@ -16,17 +16,12 @@ import { isFinished } from '../persistence/job-codec.ts';
 import { ActivityRecord } from './activity-record.ts';
 import type { Core } from './core.ts';
 import { LiveSession } from './live-session.ts';
+import type { PausePoints } from './pause-points.ts';
 import type { Change } from './transaction.ts';
 import { isForegroundJob, noteDispatched } from './workload-rules.ts';
 
 /** More than these are begun anew when something is told of them: an actor weighs two kilobytes. */
 const QUIET_TASKS = 1_000;
-
-/** Points at which tests hold the engine still. */
-export interface PausePoints {
-  /** Whether nothing is to be told now; `resume` is called when that is over. */
-  isPaused(point: 'publish', resume: () => void): boolean;
-}
 
 interface LiveTask {
   readonly actor: TaskActor;
@@ -49,6 +44,7 @@ export class Liveness {
   onFree: (session: LiveSession) => void = () => {};
   /** Set by the room that watches for silence: something may have begun, or ended. */
   onTold: (session: LiveSession) => void = () => {};
+  readonly #resume = (): void => this.settle();
   // Shared by all sessions: numbers that only grow need nobody to remember them.
   #claimId = 0;
   #generation = 0;
@@ -112,6 +108,14 @@ export class Liveness {
     return this.#tasks.get(taskId)?.actor.getSnapshot().context.taskSeq ?? this.#taskSeq;
   }
 
+  /** A stop of the task has decided. */
+  taskStopped(taskId: string, epoch: number): void {
+    this.#stopEpoch = epoch;
+    const task = this.#task(taskId, 'open');
+    task.actor.send({ type: 'task.stop', epoch });
+    this.#forgetTask(taskId, task);
+  }
+
   /** Something of it may have changed, or may be over. */
   touch(session: LiveSession): void {
     this.#touched.add(session);
@@ -140,7 +144,7 @@ export class Liveness {
       this.onFree(session);
     }
     if (this.#touched.size === 0) return;
-    if (this.#points?.isPaused('publish', () => this.settle()) === true) return;
+    if (this.#points?.isPaused('publish', this.#resume) === true) return;
     for (const session of this.#touched) {
       // Telling may touch it again.
       this.#touched.delete(session);

@@ -35,7 +35,7 @@ import { Core, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
-import type { PausePoints } from './liveness.ts';
+import type { PausePoints } from './pause-points.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';

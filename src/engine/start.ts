@@ -3,7 +3,7 @@ import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Closer } from './closers.ts';
 import type { RegisteredExecutor } from './core.ts';
-import type { PausePoints } from './liveness.ts';
+import type { PausePoints } from './pause-points.ts';
 import { Offstage } from './offstage.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
 import type { Settings } from './settings.ts';

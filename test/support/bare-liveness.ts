@@ -4,7 +4,7 @@
  * publication are the engine's own.
  */
 import { Core } from '../../src/engine/core.ts';
-import type { PausePoints } from '../../src/engine/liveness.ts';
+import type { PausePoints } from '../../src/engine/pause-points.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
 import type { Activity } from '../../src/model/activity.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
