@@ -177,12 +177,12 @@ export const ERRORS = {
   ),
   'task.expired': spec(false, (d: { taskId: string }) => `The task ${quote(d.taskId)} was removed; ids are never used again.`),
   'task.not_found': spec(false, (d: { taskId: string }) => `No task has the id ${quote(d.taskId)}.`),
-  'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
   'task.stopping': spec(
     true,
     (d: { taskId: string }) =>
       `The task ${quote(d.taskId)} was stopped, or is being removed, after this was asked for, so it was not done.`,
   ),
+  'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
   'ticket.not_found': spec(false, (d: { ticketId: string }) => `No prompt waits under the ticket ${quote(d.ticketId)}.`),
   'workload.not_attested': spec(
     false,
