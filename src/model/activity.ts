@@ -89,7 +89,7 @@ export interface TurnView {
   readonly origin: 'prompt' | 'provider';
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** Nothing was heard of it for `quietAfterMs`. */
+  /** Nothing was heard of it for `quietAfterMs`, and it waits neither for an answer nor for a foreground job. */
   readonly quiet: boolean;
 }
 

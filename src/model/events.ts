@@ -130,7 +130,7 @@ export type VolatileEvent =
       readonly type: 'session.quiet';
       readonly sessionId: string;
       readonly taskId: string;
-      /** The turn that is silent; null where it is background work alone. */
+      /** The turn that is silent, 0 while its prompt is on its way; null where it is background work alone. */
       readonly generation: number | null;
       /** Ids of the background work that is silent. */
       readonly workloads: readonly string[];
