@@ -25,6 +25,7 @@ import { errorMessage } from './outcome.ts';
 import type { PausePoints } from './pause-points.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
+import type { ProcessReaper } from './recovery.ts';
 import type { Settings } from './settings.ts';
 import { StopEpochs } from './stop-epochs.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
@@ -36,6 +37,13 @@ export type RegisteredExecutor = Executor & { readonly capabilities: ExecutorCap
 export interface CoreStart {
   readonly seq: number;
   readonly ordinal: number;
+}
+
+export interface CoreHost {
+  /** What becomes of a process of an earlier engine. */
+  readonly reap: ProcessReaper;
+  readonly hooks?: readonly CommitHook[];
+  readonly points?: PausePoints | null;
 }
 
 export class Core {
@@ -57,6 +65,7 @@ export class Core {
   readonly models: ReadModels;
   readonly liveness: Liveness;
   readonly points: PausePoints | null;
+  readonly reap: ProcessReaper;
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -69,9 +78,10 @@ export class Core {
     store: Store,
     executors: ReadonlyMap<string, RegisteredExecutor>,
     start: CoreStart,
-    hooks: readonly CommitHook[],
-    points: PausePoints | null = null,
+    host: CoreHost,
   ) {
+    const { hooks = [], points = null } = host;
+    this.reap = host.reap;
     this.settings = settings;
     this.store = store;
     this.executors = executors;

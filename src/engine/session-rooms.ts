@@ -18,6 +18,7 @@ import type {
   RegisterWorkload,
   WorkloadSnapshot,
 } from '../model/session-requests.ts';
+import type { StopOptions, StopResult } from '../model/stop.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
 import type { Core } from './core.ts';
@@ -30,6 +31,7 @@ import { SessionStates } from './session-states.ts';
 import { SessionViews } from './session-views.ts';
 import type { CreateSessionOptions, CreateTaskOptions, Sessions } from './sessions.ts';
 import { Stalls, type StallsHost } from './stalls.ts';
+import { Stops } from './stops.ts';
 import { Turns } from './turns.ts';
 import { Workloads } from './workloads.ts';
 
@@ -72,8 +74,10 @@ export class SessionRooms {
     core.liveness.onTold = (session) => stalls.follow(session);
     const workloads = new Workloads(core, sessions);
     this.views = new SessionViews(core, sessions, turns);
-    this.sessionVerbs = sessionVerbs(core, { sessions, views: this.views, prompts: this.#prompts, requests, interrupts });
-    this.taskVerbs = taskVerbs(core, sessions, this.views);
+    const stops = new Stops(core, { sessions, agents: this.#agents, prompts: this.#prompts, canceller });
+    const rooms: Rooms = { sessions, views: this.views, prompts: this.#prompts, requests, interrupts, stops };
+    this.sessionVerbs = sessionVerbs(core, rooms);
+    this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
   }
 
@@ -84,6 +88,11 @@ export class SessionRooms {
     await this.#agents.closeAll(error);
     this.#core.liveness.settle();
   }
+
+  /** Nobody looks after agents any more: who waits for the end of one goes on. */
+  abandon(): void {
+    this.#agents.abandon();
+  }
 }
 
 interface Rooms {
@@ -92,9 +101,10 @@ interface Rooms {
   readonly prompts: Prompts;
   readonly requests: SessionRequests;
   readonly interrupts: Interrupts;
+  readonly stops: Stops;
 }
 
-const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts }: Rooms) => ({
+const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts, stops }: Rooms) => ({
   /** @throws OffstageError `task.not_found`, `agent.unknown`, `session.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateSessionOptions): Promise<SessionView> => views.session(await sessions.create(options)),
   /** @throws OffstageError `session.not_found` */
@@ -113,6 +123,13 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   /** Ends the open turn and the jobs it waits for; background work goes on. Without an open turn: `{changed: false}`. @throws OffstageError `session.not_found` */
   interrupt: (sessionId: string, options?: InterruptOptions): Promise<Changed> =>
     core.whileOpen(() => interrupts.interrupt(sessionId, options)),
+  /**
+   * Ends all that the session owns: its agent, the prompts that wait, the jobs it runs and those it asked for. Resolves when everything was
+   * told to end, with what that was; `settled` resolves when it has, or its grace is over.
+   * @throws OffstageError `session.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing`
+   */
+  stop: (sessionId: string, options?: StopOptions): Promise<StopResult> =>
+    core.whileOpen(() => stops.stopSession(sessionId, options)),
   /** Answers the request that the session shows as `pending`. @throws OffstageError `request.not_found`, `agent.failed` */
   answer: (sessionId: string, requestId: string, choice: JsonValue): Promise<void> =>
     core.whileOpen(() => requests.answer(sessionId, requestId, choice)),
@@ -122,7 +139,7 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   cancelTicket: (ticketId: string): Promise<Changed> => core.whileOpen(() => prompts.cancelTicket(ticketId)),
 });
 
-const taskVerbs = (core: Core, sessions: Sessions, views: SessionViews) => ({
+const taskVerbs = (core: Core, { sessions, views, stops }: Rooms) => ({
   /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateTaskOptions): Promise<TaskView> => views.task(await sessions.createTask(options)),
   /** @throws OffstageError `task.not_found` */
@@ -130,6 +147,12 @@ const taskVerbs = (core: Core, sessions: Sessions, views: SessionViews) => ({
   /** Newest first. */
   list: (query?: RowQuery): Promise<readonly TaskView[]> =>
     core.whileOpen(async () => (await views.tasks(await sessions.listTasks(query)))()),
+  /**
+   * Ends all that the task still owns, also what the records say is over, and nothing of another task. Resolves when everything was told to
+   * end, with what that was; `settled` resolves when it has, or its grace is over.
+   * @throws OffstageError `task.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing`
+   */
+  stop: (taskId: string, options?: StopOptions): Promise<StopResult> => core.whileOpen(() => stops.stopTask(taskId, options)),
   /** Where the task stands on the board is the host's to say. @throws OffstageError `task.not_found`, `input.invalid` */
   setState: (taskId: string, state: TaskState): Promise<TaskView> =>
     core.whileOpen(async () => views.task(await sessions.setTaskState(taskId, state))),

@@ -45,6 +45,16 @@ const QUERY_NAMES = namesOf<RowQuery>({ limit: true, before: true });
 /** Rows kept in memory; more are read again when they are asked for. */
 const CACHE_SIZE = 10_000;
 
+/** The sessions of one task. */
+export interface TaskSessions {
+  /** Oldest first. */
+  readonly rows: readonly SessionRow[];
+  readonly unreadable: readonly { readonly sessionId: string; readonly error: unknown }[];
+}
+
+/** Oldest first, then by id. */
+export const byAge = (a: SessionRow, b: SessionRow): number => a.createdAt - b.createdAt || (a.sessionId < b.sessionId ? -1 : 1);
+
 export class Sessions {
   readonly #core: Core;
   readonly #cache = new Map<string, SessionRow>();
@@ -129,24 +139,40 @@ export class Sessions {
     return row;
   }
 
-  /** The stored rows of a task's sessions, oldest first. */
+  /** The stored rows of a task's sessions, oldest first. @throws what kept one of them from being read */
   async ofTask(taskId: string): Promise<readonly SessionRow[]> {
-    const { store } = this.#core;
-    const ids = await sessionIdsOfTask(store, taskId);
-    const rows = await Promise.all(ids.map((sessionId) => this.#cache.get(sessionId) ?? this.#readSession(sessionId)));
-    return rows
-      .flatMap((row) => (row === null || isRemoved(row) ? [] : [row]))
-      .sort((a, b) => a.createdAt - b.createdAt || (a.sessionId < b.sessionId ? -1 : 1));
+    const { rows, unreadable } = await this.readOfTask(taskId);
+    const [first] = unreadable;
+    if (first !== undefined) throw first.error;
+    return rows;
   }
 
-  /** The host says where a task stands. */
-  async setTaskState(taskId: string, state: TaskState): Promise<TaskRow> {
+  /** The same, for whoever can do without those that cannot be read. @throws OffstageError `store.failed`, `store.closed` */
+  async readOfTask(taskId: string): Promise<TaskSessions> {
+    const ids = await sessionIdsOfTask(this.#core.store, taskId);
+    const rows: SessionRow[] = [];
+    const unreadable: { sessionId: string; error: unknown }[] = [];
+    await Promise.all(
+      ids.map(async (sessionId) => {
+        try {
+          const row = this.#cache.get(sessionId) ?? (await this.#readSession(sessionId));
+          if (row !== null && !isRemoved(row)) rows.push(row);
+        } catch (error) {
+          unreadable.push({ sessionId, error });
+        }
+      }),
+    );
+    return { rows: rows.sort(byAge), unreadable };
+  }
+
+  /** The host says where a task stands; with `from`, only if it stands there now. */
+  async setTaskState(taskId: string, state: TaskState, from: TaskState | null = null): Promise<TaskRow> {
     checkId('taskId', taskId);
     if (!TASK_STATES.includes(state)) throw invalidInput('state', `it must be one of ${TASK_STATES.join(', ')}`);
     this.#core.assertOpen();
     return this.#exclusively(KEYS.task(taskId), async () => {
       const before = await this.getTask(taskId);
-      if (before.state === state) return before;
+      if (before.state === state || (from !== null && before.state !== from)) return before;
       const row: TaskRow = { ...before, state, revision: before.revision + 1 };
       const { title } = row;
       const event: UnnumberedEvent = { type: 'task.updated', at: this.#core.settings.clock.now(), taskId, title, state };

@@ -1,0 +1,313 @@
+/**
+ * Stop: all that a task, or one session, still owns is told to end, also what the records say is over, and nothing else is touched (liveness 11).
+ *
+ * STO1  What is stopped is the union of three sources: sessions whose row is active, what runs (the registry), and jobs that have not ended.
+ * STO2  It decides in one tick, the lock that everything else decides in too: what was asked for before is older, what is asked for after is not.
+ * STO3  A row that says it is over stays as it is, and jobs never move a row.
+ * STO4  Teardown goes by the executions that were found in that tick, never by their session: a successor is not touched.
+ * STO5  Decided, stored, then told to end, jobs first; a store that refuses keeps nothing alive.
+ * STO6  What is told to end already is joined: no transition, no second signal. What could not be ended is tried again.
+ */
+import { SESSION_STATES } from '../machines/session.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
+import type { SessionRow } from '../model/records.ts';
+import type { StopOptions, StopResult } from '../model/stop.ts';
+import { removeTicketOperation } from '../persistence/session-rows.ts';
+import type { AgentExecution } from './agent-execution.ts';
+import type { AgentRunner } from './agent-runner.ts';
+import type { Canceller } from './canceller.ts';
+import { namesOf, readFlag, readOptions } from './check-options.ts';
+import type { Core } from './core.ts';
+import type { LiveJob } from './live-job.ts';
+import type { LiveSession } from './live-session.ts';
+import { pass } from './pause-points.ts';
+import type { Prompts } from './prompts.ts';
+import { byAge, type Sessions } from './sessions.ts';
+import { checkId, checkText } from './spawn-request.ts';
+import type { StopScope } from './stop-epochs.ts';
+import { agentTarget, jobTarget, type Outcome, reportOf, rowTarget, type StopTarget, settledReport } from './stop-report.ts';
+import { type StopSources, sourcesOfSession, sourcesOfTask } from './stop-sources.ts';
+import type { Change } from './transaction.ts';
+
+export interface StopsHost {
+  readonly sessions: Sessions;
+  readonly agents: AgentRunner;
+  readonly prompts: Prompts;
+  readonly canceller: Canceller;
+}
+
+const STOP_NAMES = namesOf<StopOptions>({ reason: true, force: true });
+
+interface CheckedStop {
+  readonly reason: string | null;
+  readonly isForced: boolean;
+}
+
+/** A session of the scope as found in the tick of decision. */
+interface FoundSession {
+  readonly sessionId: string;
+  /** As decided; null: it could not be read. */
+  readonly row: SessionRow | null;
+  readonly live: LiveSession | null;
+  readonly agents: readonly AgentExecution[];
+  readonly jobs: readonly LiveJob[];
+}
+
+/** What was decided: who was told what, and when that is done. */
+interface Decided {
+  readonly targets: readonly StopTarget[];
+  readonly absent: readonly string[];
+  /** Bodies and agents beyond their grace. */
+  readonly detached: readonly StopTarget[];
+  /** Each resolves when its part was told to end: whether it is stored. */
+  readonly told: readonly Promise<boolean>[];
+}
+
+export class Stops {
+  readonly #core: Core;
+  readonly #host: StopsHost;
+
+  constructor(core: Core, host: StopsHost) {
+    this.#core = core;
+    this.#host = host;
+  }
+
+  /** @throws OffstageError `task.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing` */
+  async stopTask(taskId: string, given?: StopOptions): Promise<StopResult> {
+    checkId('taskId', taskId);
+    const options = checked(given);
+    this.#core.assertOpen();
+    return this.#stop(await sourcesOfTask(this.#core, this.#host.sessions, taskId), options);
+  }
+
+  /** @throws OffstageError `session.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing` */
+  async stopSession(sessionId: string, given?: StopOptions): Promise<StopResult> {
+    checkId('sessionId', sessionId);
+    const options = checked(given);
+    this.#core.assertOpen();
+    return this.#stop(await sourcesOfSession(this.#core, this.#host.sessions, sessionId), options);
+  }
+
+  async #stop(sources: StopSources, options: CheckedStop): Promise<StopResult> {
+    const { points, settings } = this.#core;
+    await new Promise<void>((resolve) => pass(points, 'snapshot', resolve));
+    await new Promise<void>((resolve) => pass(points, 'lock', resolve));
+    this.#core.assertOpen();
+    const decided = this.#decide(sources, options);
+    const isDurable = (await Promise.all(decided.told)).every((durable) => durable);
+    // A close that throws, or rejects at once, has said so by then.
+    await new Promise<void>((resolve) => settings.clock.nextTurn(resolve));
+    const outcome: Outcome = { ...decided, sources, isDurable };
+    const report = reportOf(outcome);
+    this.#log(sources.scope, outcome);
+    assertStopped(sources, report);
+    await this.#moveToReview(sources, report.failed.length > 0);
+    return { ...report, settled: settledReport(outcome) };
+  }
+
+  /** STO2. */
+  #decide(sources: StopSources, options: CheckedStop): Decided {
+    const core = this.#core;
+    const { scope } = sources;
+    const epoch = core.epochs.raise(scope);
+    if (scope.sessionId === null) core.liveness.taskStopped(scope.taskId, epoch);
+    const found = this.#find(sources);
+    const jobs = [...new Set(found.flatMap((session) => session.jobs))].filter((job) => !job.isDecidedEnd);
+    const targets: StopTarget[] = [];
+    const told: Promise<boolean>[] = [];
+    if (jobs.length > 0) told.push(this.#cancelJobs(jobs, options, targets));
+    const absent: string[] = [];
+    const detached: StopTarget[] = [];
+    for (const session of found) {
+      for (const job of session.jobs) {
+        // Of several sessions of the scope, only where it runs.
+        if (job.isDecidedEnd && job.base.sessionId === session.sessionId) detached.push(jobTarget(core, job, 'detached'));
+      }
+      const before = targets.length;
+      const isLive = this.#stopSession(session, options, { targets, detached, told });
+      if (!isLive && targets.length === before && isActive(session.row)) absent.push(session.sessionId);
+    }
+    core.liveness.settle();
+    return { targets, absent, detached, told };
+  }
+
+  /** Everything of the scope, by the age of its sessions; those whose rows could not be read come last. */
+  #find({ scope, rows, loadErrors }: StopSources): readonly FoundSession[] {
+    const { liveness, registry, jobs } = this.#core;
+    const { agents } = registry.ofTask(scope.taskId);
+    const isWanted = (sessionId: string): boolean => scope.sessionId === null || scope.sessionId === sessionId;
+    const ids = new Set<string>();
+    for (const row of rows.values()) ids.add(row.sessionId);
+    for (const { sessionId } of loadErrors) ids.add(sessionId);
+    for (const { sessionId } of agents) ids.add(sessionId);
+    const jobsOf = new Map<string, LiveJob[]>();
+    for (const job of jobs.values()) {
+      const { base } = job;
+      if (base.taskId !== scope.taskId) continue;
+      // Those that it hosts, and those that it dispatched (W7).
+      for (const sessionId of [base.sessionId, base.callerSessionId]) {
+        if (sessionId === null || !isWanted(sessionId)) continue;
+        ids.add(sessionId);
+        const known = jobsOf.get(sessionId);
+        if (known === undefined) jobsOf.set(sessionId, [job]);
+        else known.push(job);
+      }
+    }
+    for (const session of liveness.values()) if (session.taskId === scope.taskId) ids.add(session.sessionId);
+    const unreadable = new Set(loadErrors.map(({ sessionId }) => sessionId));
+    return [...ids]
+      .filter(isWanted)
+      .map((sessionId): FoundSession => {
+        const live = liveness.find(sessionId);
+        const row = unreadable.has(sessionId) ? null : (live?.row ?? rows.get(sessionId) ?? null);
+        return {
+          sessionId,
+          row,
+          live,
+          agents: agents.filter((execution) => execution.sessionId === sessionId),
+          jobs: jobsOf.get(sessionId) ?? [],
+        };
+      })
+      .sort((a, b) => (a.row !== null && b.row !== null ? byAge(a.row, b.row) : Number(a.row === null) - Number(b.row === null)));
+  }
+
+  #cancelJobs(jobs: readonly LiveJob[], options: CheckedStop, targets: StopTarget[]): Promise<boolean> {
+    const { canceller } = this.#host;
+    const changes: readonly Change[] = canceller.decide(jobs, { code: 'cancel.stop', reason: options.reason });
+    const decided = new Set(changes.map(({ job }) => job));
+    for (const job of new Set([...decided, ...jobs])) {
+      targets.push(jobTarget(this.#core, job, decided.has(job) ? 'stopped' : 'alreadyStopping'));
+    }
+    return new Promise((resolve) => {
+      this.#core.submit({
+        changes,
+        effects: (durable) =>
+          pass(this.#core.points, 'terminal_write', () => {
+            if (options.isForced) canceller.force([...jobs]);
+            canceller.runEffectsOf(changes);
+            resolve(durable);
+          }),
+      });
+    });
+  }
+
+  /** Answers whether anything of it lives, or waits. */
+  #stopSession(
+    session: FoundSession,
+    options: CheckedStop,
+    into: { readonly targets: StopTarget[]; readonly detached: StopTarget[]; readonly told: Promise<boolean>[] },
+  ): boolean {
+    const { agents, prompts } = this.#host;
+    const { sessionId, row, live } = session;
+    const source = isActive(row) ? 'stopped' : 'recovered';
+    const captured: AgentExecution[] = [];
+    let isEnding = false;
+    for (const execution of session.agents) {
+      if (!execution.hasRetired && execution.teardownAt === null) {
+        captured.push(execution);
+        into.targets.push(agentTarget(execution, source));
+      } else if (agents.teardown.retry(execution)) {
+        into.targets.push(agentTarget(execution, source));
+      } else if (execution.phase === 'detached') {
+        into.detached.push(agentTarget(execution, 'detached'));
+        continue;
+      } else {
+        into.targets.push(agentTarget(execution, 'alreadyStopping'));
+      }
+      isEnding ||= !captured.includes(execution);
+      if (options.isForced && !captured.includes(execution)) agents.teardown.force(execution);
+    }
+    const tickets = live === null ? [] : prompts.line.takeAll(live);
+    const isOpen = row?.state === 'starting' || row?.state === 'running';
+    const hasJobs = session.jobs.some((job) => !job.isDecidedEnd);
+    const isWaiting = tickets.length > 0 || (live !== null && live.claimant !== null);
+    const isLive = captured.length > 0 || isEnding || isOpen || hasJobs || isWaiting;
+    if (!isLive) return false;
+    const error = offstageError('session.stopped', { sessionId });
+    const stopping = row === null ? live : this.#liveOf(row);
+    if (stopping === null) return true;
+    const end = (event: { readonly type: 'session.cancel' } | null): Promise<boolean> | null => {
+      let hasTaken = false;
+      const done = new Promise<boolean>((resolve) => {
+        hasTaken = agents.end(stopping, captured, {
+          error,
+          event,
+          isForced: options.isForced,
+          rows: tickets.map(({ ticketId }) => removeTicketOperation(ticketId)),
+          committed: () => prompts.endClaim(stopping, error),
+          effects: (durable) => {
+            prompts.line.tellStopped(stopping, tickets, error);
+            resolve(durable);
+          },
+        });
+      });
+      return hasTaken ? done : null;
+    };
+    // The chart says which states a stop moves.
+    const moved = isActive(row) ? end({ type: 'session.cancel' }) : null;
+    if (moved !== null && captured.length === 0 && !isEnding) into.targets.push(rowTarget(sessionId, source));
+    const done = moved ?? (captured.length > 0 || isWaiting ? end(null) : null);
+    if (moved === null && isWaiting && captured.length === 0) into.targets.push(rowTarget(sessionId, source));
+    if (done !== null) into.told.push(done);
+    return true;
+  }
+
+  #liveOf(row: SessionRow): LiveSession {
+    const session = this.#core.liveness.at(row.sessionId, row.taskId);
+    session.row ??= this.#host.sessions.cached(row.sessionId) ?? row;
+    this.#core.liveness.touch(session);
+    return session;
+  }
+
+  /** A stop that leaves no session of the task at work puts it before somebody who looks at it. */
+  async #moveToReview({ scope: { taskId }, failure }: StopSources, hasFailed: boolean): Promise<void> {
+    const { sessions } = this.#host;
+    if (hasFailed || failure !== null) return;
+    try {
+      const rows = await sessions.ofTask(taskId);
+      const isAtWork = rows.some((row) => {
+        const { state } = this.#core.liveness.find(row.sessionId)?.row ?? row;
+        return state === 'running' || state === 'starting';
+      });
+      if (!isAtWork) await sessions.setTaskState(taskId, 'review', 'in_progress');
+    } catch (error) {
+      // Everything was told to end all the same.
+      this.#core.report('stop.review_failed', error);
+    }
+  }
+
+  #log({ taskId }: StopScope, { targets, detached, sources }: Outcome): void {
+    const { log } = this.#core.settings;
+    for (const { entry, kind, source, failure } of [...targets, ...detached]) {
+      log('info', 'stop', {
+        taskId,
+        ...entry,
+        source,
+        outcome: failure() === null ? kind : 'failed',
+        error: failure()?.message ?? null,
+      });
+    }
+    for (const { sessionId, error } of sources.loadErrors)
+      log('warn', 'stop.unreadable', { taskId, sessionId, error: error?.message });
+    if (sources.failure !== null) log('warn', 'stop.source_failed', { taskId, error: sources.failure.message });
+  }
+}
+
+const isActive = (row: SessionRow | null): boolean => row !== null && SESSION_STATES[row.state].active;
+
+/** @throws OffstageError `input.invalid` */
+function checked(given: StopOptions | undefined): CheckedStop {
+  const { reason, force } = readOptions('options', given, STOP_NAMES);
+  return { reason: reason === undefined ? null : checkText('reason', reason, ''), isForced: readFlag('force', force) };
+}
+
+/** @throws OffstageError `stop.nothing_running`, `stop.failed` */
+function assertStopped({ scope, failure }: StopSources, report: Omit<StopResult, 'settled'>): void {
+  const { stopped, recovered, alreadyStopping, detached, failed, loadErrors } = report;
+  if (stopped.length + recovered.length + alreadyStopping.length > 0) return;
+  const id = scope.sessionId ?? scope.taskId;
+  const cause: OffstageError | null = failure;
+  if (failed.length === 0 && failure === null) throw offstageError('stop.nothing_running', { id, detached });
+  const message = failed[0]?.error?.message ?? failure?.message ?? 'nobody knows why.';
+  throw offstageError('stop.failed', { id, message, failed, loadErrors }, cause === null ? undefined : { cause });
+}
