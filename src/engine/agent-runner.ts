@@ -23,6 +23,7 @@ import type { Core } from './core.ts';
 import { pumpFrames } from './frame-pump.ts';
 import type { LiveSession } from './live-session.ts';
 import { capText, errorMessage } from './outcome.ts';
+import { pass } from './pause-points.ts';
 import type { SessionStates } from './session-states.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { DEFAULT_AGENT } from './spawn-request.ts';
@@ -111,17 +112,18 @@ export class AgentRunner {
     const more = {
       rows: [...intents, ...rows],
       committed: letGo,
-      effects: (durable: boolean) => {
-        // A store that refuses keeps nothing alive.
-        if (!durable) letGo();
-        for (const execution of executions) {
-          if (isForced) this.teardown.force(execution);
-          this.#close(session, execution, error);
-        }
-        options.effects?.(durable);
-        this.#host.onFree(session);
-        this.#core.liveness.settle();
-      },
+      effects: (durable: boolean) =>
+        pass(this.#core.points, 'terminal_write', () => {
+          // A store that refuses keeps nothing alive.
+          if (!durable) letGo();
+          for (const execution of executions) {
+            if (isForced) this.teardown.force(execution);
+            this.#close(session, execution, error);
+          }
+          options.effects?.(durable);
+          this.#host.onFree(session);
+          this.#core.liveness.settle();
+        }),
     };
     if (event === null) this.#core.submit({ changes: [], mustSync: true, ...more });
     else if (!this.#host.states.change(session, event, more)) {

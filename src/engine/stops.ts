@@ -27,7 +27,6 @@ import { checkId, checkText } from './spawn-request.ts';
 import type { StopScope } from './stop-epochs.ts';
 import { agentTarget, jobTarget, type Outcome, reportOf, rowTarget, type StopTarget, settledReport } from './stop-report.ts';
 import { type StopSources, sourcesOfSession, sourcesOfTask } from './stop-sources.ts';
-import type { Change } from './transaction.ts';
 
 export interface StopsHost {
   readonly sessions: Sessions;
@@ -53,14 +52,15 @@ interface FoundSession {
   readonly jobs: readonly LiveJob[];
 }
 
-/** What was decided: who was told what, and when that is done. */
-interface Decided {
-  readonly targets: readonly StopTarget[];
-  readonly absent: readonly string[];
+/** What was decided: who is told what, and when that is done. */
+interface Told {
+  readonly targets: StopTarget[];
   /** Bodies and agents beyond their grace. */
-  readonly detached: readonly StopTarget[];
+  readonly detached: StopTarget[];
+  /** Active sessions in which nothing was live. */
+  readonly absent: string[];
   /** Each resolves when its part was told to end: whether it is stored. */
-  readonly told: readonly Promise<boolean>[];
+  readonly told: Promise<boolean>[];
 }
 
 export class Stops {
@@ -106,29 +106,26 @@ export class Stops {
   }
 
   /** STO2. */
-  #decide(sources: StopSources, options: CheckedStop): Decided {
+  #decide(sources: StopSources, options: CheckedStop): Told {
     const core = this.#core;
     const { scope } = sources;
     const epoch = core.epochs.raise(scope);
     if (scope.sessionId === null) core.liveness.taskStopped(scope.taskId, epoch);
+    const into: Told = { targets: [], detached: [], absent: [], told: [] };
     const found = this.#find(sources);
-    const jobs = [...new Set(found.flatMap((session) => session.jobs))].filter((job) => !job.isDecidedEnd);
-    const targets: StopTarget[] = [];
-    const told: Promise<boolean>[] = [];
-    if (jobs.length > 0) told.push(this.#cancelJobs(jobs, options, targets));
-    const absent: string[] = [];
-    const detached: StopTarget[] = [];
+    const jobs = [...new Set(found.flatMap((session) => session.jobs))];
+    const unfinished = jobs.filter((job) => !job.isDecidedEnd);
+    for (const job of jobs) {
+      const hasOutlivedIt = job.isDecidedEnd && job.execution !== null && !job.execution.hasSettled;
+      if (hasOutlivedIt) into.detached.push(jobTarget(core, job, 'detached'));
+    }
+    if (unfinished.length > 0) this.#cancelJobs(unfinished, options, into);
     for (const session of found) {
-      for (const job of session.jobs) {
-        // Of several sessions of the scope, only where it runs.
-        if (job.isDecidedEnd && job.base.sessionId === session.sessionId) detached.push(jobTarget(core, job, 'detached'));
-      }
-      const before = targets.length;
-      const isLive = this.#stopSession(session, options, { targets, detached, told });
-      if (!isLive && targets.length === before && isActive(session.row)) absent.push(session.sessionId);
+      const isLive = this.#stopSession(session, options, into);
+      if (!isLive && isActive(session.row)) into.absent.push(session.sessionId);
     }
     core.liveness.settle();
-    return { targets, absent, detached, told };
+    return into;
   }
 
   /** Everything of the scope, by the age of its sessions; those whose rows could not be read come last. */
@@ -171,85 +168,94 @@ export class Stops {
       .sort((a, b) => (a.row !== null && b.row !== null ? byAge(a.row, b.row) : Number(a.row === null) - Number(b.row === null)));
   }
 
-  #cancelJobs(jobs: readonly LiveJob[], options: CheckedStop, targets: StopTarget[]): Promise<boolean> {
+  #cancelJobs(jobs: readonly LiveJob[], options: CheckedStop, into: Told): void {
     const { canceller } = this.#host;
-    const changes: readonly Change[] = canceller.decide(jobs, { code: 'cancel.stop', reason: options.reason });
+    const changes = canceller.decide(jobs, { code: 'cancel.stop', reason: options.reason });
     const decided = new Set(changes.map(({ job }) => job));
-    for (const job of new Set([...decided, ...jobs])) {
-      targets.push(jobTarget(this.#core, job, decided.has(job) ? 'stopped' : 'alreadyStopping'));
+    // Their descendants too.
+    const all = [...new Set([...jobs, ...decided])];
+    for (const job of all) {
+      into.targets.push(jobTarget(this.#core, job, decided.has(job) ? 'stopped' : 'alreadyStopping'));
     }
-    return new Promise((resolve) => {
+    const told = new Promise<boolean>((resolve) => {
       this.#core.submit({
         changes,
         effects: (durable) =>
           pass(this.#core.points, 'terminal_write', () => {
-            if (options.isForced) canceller.force([...jobs]);
+            if (options.isForced) canceller.force(all);
             canceller.runEffectsOf(changes);
             resolve(durable);
           }),
       });
     });
+    into.told.push(told);
   }
 
   /** Answers whether anything of it lives, or waits. */
-  #stopSession(
-    session: FoundSession,
-    options: CheckedStop,
-    into: { readonly targets: StopTarget[]; readonly detached: StopTarget[]; readonly told: Promise<boolean>[] },
-  ): boolean {
+  #stopSession(found: FoundSession, options: CheckedStop, into: Told): boolean {
     const { agents, prompts } = this.#host;
-    const { sessionId, row, live } = session;
-    const source = isActive(row) ? 'stopped' : 'recovered';
-    const captured: AgentExecution[] = [];
-    let isEnding = false;
-    for (const execution of session.agents) {
-      if (!execution.hasRetired && execution.teardownAt === null) {
-        captured.push(execution);
-        into.targets.push(agentTarget(execution, source));
-      } else if (agents.teardown.retry(execution)) {
-        into.targets.push(agentTarget(execution, source));
-      } else if (execution.phase === 'detached') {
-        into.detached.push(agentTarget(execution, 'detached'));
-        continue;
-      } else {
-        into.targets.push(agentTarget(execution, 'alreadyStopping'));
-      }
-      isEnding ||= !captured.includes(execution);
-      if (options.isForced && !captured.includes(execution)) agents.teardown.force(execution);
-    }
-    const tickets = live === null ? [] : prompts.line.takeAll(live);
+    const { sessionId, row } = found;
+    const kind = isActive(row) ? 'stopped' : 'recovered';
+    const { captured, isEnding } = this.#stopAgents(found, kind, options, into);
+    const tickets = found.live === null ? [] : prompts.line.takeAll(found.live);
+    const isWaiting = tickets.length > 0 || (found.live !== null && found.live.claimant !== null);
     const isOpen = row?.state === 'starting' || row?.state === 'running';
-    const hasJobs = session.jobs.some((job) => !job.isDecidedEnd);
-    const isWaiting = tickets.length > 0 || (live !== null && live.claimant !== null);
-    const isLive = captured.length > 0 || isEnding || isOpen || hasJobs || isWaiting;
-    if (!isLive) return false;
+    const hasJobs = found.jobs.some((job) => !job.isDecidedEnd);
+    if (captured.length === 0 && !isEnding && !isOpen && !hasJobs && !isWaiting) return false;
+    const session = row === null ? found.live : this.#liveOf(row);
+    if (session === null) return true;
     const error = offstageError('session.stopped', { sessionId });
-    const stopping = row === null ? live : this.#liveOf(row);
-    if (stopping === null) return true;
-    const end = (event: { readonly type: 'session.cancel' } | null): Promise<boolean> | null => {
-      let hasTaken = false;
+    const end = (event: { readonly type: 'session.cancel' } | null): boolean => {
+      let isTaken = false;
       const done = new Promise<boolean>((resolve) => {
-        hasTaken = agents.end(stopping, captured, {
+        isTaken = agents.end(session, captured, {
           error,
           event,
           isForced: options.isForced,
           rows: tickets.map(({ ticketId }) => removeTicketOperation(ticketId)),
-          committed: () => prompts.endClaim(stopping, error),
+          committed: () => prompts.endClaim(session, error),
           effects: (durable) => {
-            prompts.line.tellStopped(stopping, tickets, error);
+            prompts.line.tellStopped(session, tickets, error);
             resolve(durable);
           },
         });
       });
-      return hasTaken ? done : null;
+      if (isTaken) into.told.push(done);
+      return isTaken;
     };
-    // The chart says which states a stop moves.
-    const moved = isActive(row) ? end({ type: 'session.cancel' }) : null;
-    if (moved !== null && captured.length === 0 && !isEnding) into.targets.push(rowTarget(sessionId, source));
-    const done = moved ?? (captured.length > 0 || isWaiting ? end(null) : null);
-    if (moved === null && isWaiting && captured.length === 0) into.targets.push(rowTarget(sessionId, source));
-    if (done !== null) into.told.push(done);
+    // Which states a stop moves, and which stay as they are, is the chart's to say.
+    const hasMoved = isActive(row) && end({ type: 'session.cancel' });
+    if (!hasMoved && (captured.length > 0 || isWaiting)) end(null);
+    if (captured.length === 0 && !isEnding && (hasMoved || isWaiting)) into.targets.push(rowTarget(sessionId, kind));
     return true;
+  }
+
+  /** Those that are to be ended now, and whether others of the session are being ended. */
+  #stopAgents(
+    { agents }: FoundSession,
+    kind: 'stopped' | 'recovered',
+    { isForced }: CheckedStop,
+    into: Told,
+  ): { readonly captured: readonly AgentExecution[]; readonly isEnding: boolean } {
+    const { teardown } = this.#host.agents;
+    const captured: AgentExecution[] = [];
+    let isEnding = false;
+    for (const execution of agents) {
+      if (!execution.hasRetired && execution.teardownAt === null) {
+        captured.push(execution);
+        into.targets.push(agentTarget(execution, kind));
+        continue;
+      }
+      const isRetried = teardown.retry(execution);
+      if (!isRetried && execution.phase === 'detached') {
+        into.detached.push(agentTarget(execution, 'detached'));
+        continue;
+      }
+      isEnding = true;
+      into.targets.push(agentTarget(execution, isRetried ? kind : 'alreadyStopping'));
+      if (isForced) teardown.force(execution);
+    }
+    return { captured, isEnding };
   }
 
   #liveOf(row: SessionRow): LiveSession {
