@@ -30,9 +30,9 @@ describe('the lines of a report', () => {
       '  s         agent exec_1',
       '  second    job job_1     npm test',
       '  starting  session',
-      'Recovered: stopped, although their sessions are over by the record:',
+      'Recovered: stopped, although by the record they were over:',
       '  over      agent exec_2',
-      'Stopping already, by an earlier request:',
+      'Stopping already, by an earlier request; they have ended:',
       '  s         agent exec_3',
       'May still be running: told to end, and not seen to:',
       '  s         job job_2     sleep 600: the processes 7 and 8 are still there',
@@ -44,19 +44,20 @@ describe('the lines of a report', () => {
       '  lost      session       the row is damaged',
     ]);
     expect(stopTally(REPORT, { isSettled: true })).toBe(
-      '3 stopped, 1 recovered, 1 stopping already, 1 may still be running, 1 with nothing running, 1 failed, 1 record could not be read.',
+      '3 stopped, 1 recovered, 1 stopped by an earlier request, 1 may still be running, 1 with nothing running, 1 failed, 1 record could not be read.',
     );
     expect(jobsShown(REPORT)).toEqual(['job_1', 'job_2']);
   });
 
   it('as of the scheduling nothing is said to have ended', () => {
-    const { stopped, recovered } = REPORT;
-    const early = { stopped, recovered };
+    const { stopped, recovered, alreadyStopping } = REPORT;
+    const early = { stopped, recovered, alreadyStopping };
     expect(stopLines(early, { isSettled: false }).filter((line) => !line.startsWith(' '))).toEqual([
       'Told to end:',
-      'Recovered: told to end, although their sessions are over by the record:',
+      'Recovered: told to end, although by the record they are over:',
+      'Stopping already, by an earlier request:',
     ]);
-    expect(stopTally(early, { isSettled: false })).toBe('3 told to end, 1 recovered.');
+    expect(stopTally(early, { isSettled: false })).toBe('3 told to end, 1 recovered, 1 stopping already.');
   });
 
   it('long lists are cut where all went well, and nowhere else; the tally counts all', () => {

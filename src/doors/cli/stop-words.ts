@@ -30,14 +30,16 @@ const PARTS: Readonly<Record<List, Part>> = {
     isShownWhole: false,
   },
   recovered: {
-    heading: 'Recovered: stopped, although their sessions are over by the record:',
-    early: 'Recovered: told to end, although their sessions are over by the record:',
+    heading: 'Recovered: stopped, although by the record they were over:',
+    early: 'Recovered: told to end, although by the record they are over:',
     tally: (count) => `${count} recovered`,
     isShownWhole: false,
   },
   alreadyStopping: {
-    heading: 'Stopping already, by an earlier request:',
-    tally: (count) => `${count} stopping already`,
+    heading: 'Stopping already, by an earlier request; they have ended:',
+    early: 'Stopping already, by an earlier request:',
+    tally: (count) => `${count} stopped by an earlier request`,
+    earlyTally: (count) => `${count} stopping already`,
     isShownWhole: false,
   },
   detached: {
