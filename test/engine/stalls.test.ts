@@ -9,6 +9,7 @@ import type { OffstageError } from '../../src/model/errors.ts';
 import type { EngineOptions } from '../../src/model/options.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
 import { FULL, type LabSession, type SessionLab, sessionLab } from '../support/sessions.ts';
 
@@ -242,6 +243,22 @@ describe('OTN2: a turn whose agent waits', () => {
     expect((await s.view()).state).toBe('failed');
   });
 
+  it('that it began by itself, the same', async () => {
+    await using lab = await sessionLab({ outOfTurnIdleMs: null });
+    const s = await lab.running();
+    await s.done();
+    await s.out('by the way', 0);
+    const generation = (await s.view()).turn?.generation as number;
+    await ask(s, 'r', 0);
+    await lab.clock.advance(QUIET_MS + 1_000);
+    expect([await isShownQuiet(s), notices(lab)]).toEqual([false, []]);
+    await lab.offstage.sessions.answer('s', 'r', 'yes');
+    await lab.clock.advance(QUIET_MS - 1);
+    expect([await isShownQuiet(s), notices(lab)]).toEqual([false, []]);
+    await lab.clock.advance(1);
+    expect([await isShownQuiet(s), notices(lab)]).toEqual([true, [[generation, [], QUIET_MS]]]);
+  });
+
   it('waits neither for background jobs nor for those that only a job waits for', async () => {
     const gate = controlledExecutor();
     await using lab = await sessionLab({ executors: { gate } });
@@ -345,6 +362,22 @@ describe('STL3: a turn that is silent for `stallFailMs`', () => {
     expect(await hanging.view()).toMatchObject({ state: 'starting' });
     await lab.offstage.sessions.interrupt('hangs');
     expect(await asking).toBe('prompt.interrupted');
+  });
+
+  it('is not one whose agent has not been asked yet, because the store is slow', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await sessionLab({ stallFailMs: 5_000, store });
+    const s = await lab.running();
+    await s.done();
+    store.hold();
+    const asking = s.ask();
+    await lab.clock.advance(9_000);
+    store.release();
+    await asking;
+    await lab.clock.advance(4_999);
+    expect((await s.view()).state).toBe('running');
+    await lab.clock.advance(1);
+    expect((await s.view()).state).toBe('failed');
   });
 
   it('that the agent began by itself fails it too', async () => {
@@ -460,6 +493,18 @@ describe('the room alone', () => {
     await clock.advance(1_000);
     expect(told.length).toBeGreaterThanOrEqual(2);
     expect(told.length).toBeLessThanOrEqual(3);
+  });
+
+  it('does not look again and again at one instant, because of rounding', async () => {
+    const told: string[] = [];
+    const { clock, turn, open } = bareStalls({ quietAfterMs: 122.7, log: (_level, event) => void told.push(event) });
+    await clock.advance(279);
+    turn.lastHeard = 279;
+    open();
+    // By now it should be quiet, and by what the machine calls a difference it is not: 122.7 - (279 + 122.7 - 279) > 0.
+    await clock.advance(122.7);
+    await clock.advance(1);
+    expect(told).toEqual(['session.quiet']);
   });
 
   it('an engine with a silent turn has one timer of its own, until the turn is over', async () => {
