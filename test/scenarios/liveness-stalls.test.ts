@@ -74,4 +74,46 @@ describe('L156: a stall that is declared a failure', () => {
     expect(closes).toEqual(['running']);
     expect(await s.view()).toMatchObject({ state: 'failed', executionId: null });
   });
+
+  it('L156: when somebody else has decided before, neither is failed persisted nor the agent torn down for it', async () => {
+    await using stalled = await almostStalled();
+    const { lab, s, store } = stalled;
+    const closes = noteCloses(lab, s);
+    store.hold();
+    const stopping = lab.offstage.sessions.stop('s');
+    await lab.clock.advance(1);
+    expect([closes, stallsOf(lab)]).toEqual([[], []]);
+    store.release();
+    expect((await (await stopping).settled).stopped).toHaveLength(1);
+    expect([closes, await s.view()]).toEqual([['cancelled'], expect.objectContaining({ state: 'cancelled', endingAgents: 0 })]);
+    expect(lab.engine.events.find(({ type }) => type === 'session.turn_ended')).toMatchObject({
+      error: { code: 'session.stopped' },
+    });
+    await lab.clock.advance(10 * STALL_MS);
+    expect([closes, stallsOf(lab), (await s.view()).state]).toEqual([['cancelled'], [], 'cancelled']);
+  });
+});
+
+describe('L157: a teardown that fails', () => {
+  it('L157: failed stays, the execution stays registered, and the next stop tries again', async () => {
+    await using stalled = await almostStalled();
+    const { lab, s } = stalled;
+    const { executionId } = s;
+    let isBroken = true;
+    const closes = noteCloses(lab, s, async () => {
+      if (isBroken) throw new Error('it does not die');
+    });
+    await lab.clock.advance(1);
+    const failed = { state: 'failed', executionId: null };
+    expect([closes, await s.view()]).toEqual([['failed'], expect.objectContaining({ ...failed, endingAgents: 1 })]);
+    expect(await lab.offstage.processes()).toMatchObject([{ executionId, sessionId: 's', teardownAt: expect.any(Number) }]);
+    isBroken = false;
+    const result = await lab.offstage.tasks.stop(s.taskId);
+    expect(result).toMatchObject({ recovered: [{ sessionId: 's', executionId }], stopped: [], failed: [] });
+    await result.settled;
+    await lab.settled();
+    expect([closes, await s.view()]).toEqual([['failed', 'failed'], expect.objectContaining({ ...failed, endingAgents: 0 })]);
+    expect(await lab.offstage.processes()).toEqual([]);
+    await expect(lab.offstage.tasks.stop(s.taskId)).rejects.toMatchObject({ code: 'stop.nothing_running' });
+  });
 });
