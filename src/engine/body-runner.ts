@@ -13,7 +13,7 @@ import type { ExecutionHandle, JobOf } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { HistoryEntry } from '../model/records.ts';
 import { toRecord } from '../persistence/job-codec.ts';
-import { type LaunchedProcess, putProcess, removeProcess } from '../persistence/process-row.ts';
+import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
@@ -68,7 +68,7 @@ export class BodyRunner {
     core.submit({
       changes: [change],
       mustSync: isStrict,
-      ...(isStrict ? { rows: [processRow(job, execution, null, execution.lastActivityAt)] } : {}),
+      ...(isStrict ? { rows: [execution.processRow(execution.lastActivityAt)] } : {}),
       effects: (durable) => {
         this.#deferred -= 1;
         if (isStrict && !durable) {
@@ -227,7 +227,7 @@ export class BodyRunner {
     });
   }
 
-  /** Rows that go with an end: the output is kept; the process record goes once the tree is gone, else it stays as a teardown intent. */
+  /** Rows that go with an end: the output is kept; the process record goes once the tree is gone, else it stays: it says since when the end is decided. */
   #endRows(job: LiveJob, execution: Execution, isGone: boolean): readonly StoreOperation[] {
     const rows: StoreOperation[] = [];
     const output = execution.output?.stored() ?? null;
@@ -297,11 +297,12 @@ export class BodyRunner {
           return Promise.reject(offstageError('input.invalid', { argument: 'pid', message: 'it must be the id of a process' }));
         }
         execution.hasProcessRow = true;
+        execution.process = process;
         if (job.isDecidedEnd) return Promise.resolve();
         return new Promise((resolve) => {
           core.submit({
             changes: [core.note(job, { at, type: 'process_launched', detail: `pid ${process.pid}` })],
-            rows: [processRow(job, execution, process, at)],
+            rows: [execution.processRow(at)],
             mustSync: true,
             acknowledge: () => resolve(),
           });
@@ -313,16 +314,4 @@ export class BodyRunner {
       },
     };
   }
-}
-
-function processRow(
-  job: LiveJob,
-  execution: Execution,
-  process: LaunchedProcess | null,
-  at: number,
-  teardownAt: number | null = null,
-): StoreOperation {
-  execution.hasProcessRow = true;
-  execution.process = process;
-  return putProcess({ executionId: execution.executionId, jobId: job.base.jobId, sessionId: null, at, teardownAt }, process);
 }

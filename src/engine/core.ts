@@ -208,7 +208,9 @@ export class Core {
     job.decidedRevision += 1;
     if (before.state === 'queued' || before.state === 'pending') this.queuedCount -= 1;
     if (isEnd) job.actor = null;
-    return { job, before, after, announce: ANNOUNCE_STATUS };
+    const change: Change = { job, before, after, announce: ANNOUNCE_STATUS };
+    const intent = state === 'ending' ? job.execution?.intentToEnd(event.at) : undefined;
+    return intent === undefined ? change : { ...change, rows: [intent] };
   }
 
   /** A line of history that changes no field of the record. */

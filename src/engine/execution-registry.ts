@@ -6,12 +6,14 @@
  * REG3  `detached` entries belong to records that have ended; they still hold what they hold.
  * REG4  Of a session's agents at most one is current: who takes the place says whom it expects to find there.
  * REG5  A snapshot is of one instant; whoever acts on it later goes by the execution ids in it.
+ * REG6  The batch in which it is decided that a body ends says so in its process record, if it has one.
  */
 
 import type { IdSource, StopTimer } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
-import type { LaunchedProcess } from '../persistence/process-row.ts';
+import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts';
+import type { StoreOperation } from '../persistence/store.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import { fencedController } from './fenced-signal.ts';
 import { ForcedEnd } from './forced-end.ts';
@@ -49,6 +51,8 @@ export class Execution {
   hasProcessRow = false;
   /** What that record says was launched. */
   process: LaunchedProcess | null = null;
+  /** Epoch milliseconds; see `ProcessRecord.teardownAt`. */
+  teardownAt: number | null = null;
   /** Overrides the setting, where less time is left. */
   killAfterMs: number | null = null;
   #forced: ForcedEnd | null = null;
@@ -61,6 +65,20 @@ export class Execution {
   constructor(job: LiveJob, host: ExecutionHost) {
     this.job = job;
     this.#host = host;
+  }
+
+  /** The record of its process as it has to be stored now; `at` in epoch milliseconds. */
+  processRow(at: number): StoreOperation {
+    this.hasProcessRow = true;
+    const { executionId, job, teardownAt } = this;
+    return putProcess({ executionId, jobId: job.base.jobId, sessionId: null, at, teardownAt }, this.process);
+  }
+
+  /** It is decided that it ends. Answers what belongs in the batch of that decision; undefined: nothing. `at` in epoch milliseconds. */
+  intentToEnd(at: number): StoreOperation | undefined {
+    if (this.teardownAt !== null) return undefined;
+    this.teardownAt = at;
+    return this.hasProcessRow && !this.hasSettled ? this.processRow(at) : undefined;
   }
 
   /** Made when first asked for: most bodies never need one. */

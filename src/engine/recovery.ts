@@ -48,6 +48,8 @@ export interface RecoveryReport {
     readonly sessionId: string | null;
     readonly executionId: string;
     readonly pid: number | null;
+    /** Epoch milliseconds at which the last process had decided to end it, and not seen it end; null: it was wanted. */
+    readonly teardownAt: number | null;
   })[];
 }
 
@@ -111,11 +113,12 @@ async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: Proce
   );
   return Promise.all(
     records.map(async (record) => {
-      const { jobId, sessionId, executionId, pid } = record;
+      const { jobId, sessionId, executionId, pid, teardownAt } = record;
+      const process = { jobId, sessionId, executionId, pid, teardownAt };
       try {
-        return { ...(await reap(record)), jobId, sessionId, executionId, pid };
+        return { ...(await reap(record)), ...process };
       } catch (error) {
-        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, sessionId, executionId, pid };
+        return { verdict: 'unverified' as const, detail: String((error as Error).message), ...process };
       }
     }),
   );
