@@ -84,6 +84,7 @@ export class AgentTeardown {
 
   #try(execution: AgentExecution, teardown: Teardown): void {
     teardown.isClosing = true;
+    teardown.failure = null;
     teardown.attempt = Promise.resolve()
       .then(teardown.close)
       .then(

@@ -115,14 +115,15 @@ class Findings {
 
   async close(scope: StopScope): Promise<StopSources> {
     let leftovers = NO_LEFTOVERS;
-    const known = new Set(scope.sessionId === null ? this.#rows.keys() : [scope.sessionId]);
+    const known = new Set(scope.sessionId === null ? [...this.#rows.keys(), ...this.#errors.keys()] : [scope.sessionId]);
     try {
       leftovers = await endLeftovers(this.#core, scope, known);
     } catch (error) {
       this.fail(error);
     }
+    const { agents } = this.#core.registry.ofTask(scope.taskId);
     const loadErrors = [...this.#errors].map(([sessionId, error]): StopEntry => {
-      const executionId = this.#core.liveness.find(sessionId)?.agent?.executionId;
+      const executionId = agents.find((execution) => execution.sessionId === sessionId)?.executionId;
       return { sessionId, ...(executionId === undefined ? {} : { executionId }), error: errorOf(error) };
     });
     return { scope, rows: this.#rows, loadErrors, failure: this.#failure, leftovers };

@@ -128,7 +128,7 @@ export class Stops {
     return into;
   }
 
-  /** Everything of the scope, by the age of its sessions; those whose rows could not be read come last. */
+  /** Everything of the scope, in the order in which it is ended. */
   #find({ scope, rows, loadErrors }: StopSources): readonly FoundSession[] {
     const { liveness, registry, jobs } = this.#core;
     const { agents } = registry.ofTask(scope.taskId);
@@ -165,7 +165,7 @@ export class Stops {
           jobs: jobsOf.get(sessionId) ?? [],
         };
       })
-      .sort((a, b) => (a.row !== null && b.row !== null ? byAge(a.row, b.row) : Number(a.row === null) - Number(b.row === null)));
+      .sort(inOrder);
   }
 
   #cancelJobs(jobs: readonly LiveJob[], options: CheckedStop, into: Told): void {
@@ -301,6 +301,12 @@ export class Stops {
 
 const isActive = (row: SessionRow | null): boolean => row !== null && SESSION_STATES[row.state].active;
 
+/** Active ones first, then those that are over, both by age; those whose rows could not be read come last. */
+function inOrder({ row: a }: FoundSession, { row: b }: FoundSession): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return Number(isActive(b)) - Number(isActive(a)) || byAge(a, b);
+}
+
 /** @throws OffstageError `input.invalid` */
 function checked(given: StopOptions | undefined): CheckedStop {
   const { reason, force } = readOptions('options', given, STOP_NAMES);
@@ -313,7 +319,7 @@ function assertStopped({ scope, failure }: StopSources, report: Omit<StopResult,
   if (stopped.length + recovered.length + alreadyStopping.length > 0) return;
   const id = scope.sessionId ?? scope.taskId;
   const cause: OffstageError | null = failure;
-  if (failed.length === 0 && failure === null) throw offstageError('stop.nothing_running', { id, detached });
+  if (failed.length === 0 && failure === null) throw offstageError('stop.nothing_running', { id, detached, loadErrors });
   const message = failed[0]?.error?.message ?? failure?.message ?? 'nobody knows why.';
   throw offstageError('stop.failed', { id, message, failed, loadErrors }, cause === null ? undefined : { cause });
 }

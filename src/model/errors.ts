@@ -162,7 +162,8 @@ export const ERRORS = {
   ),
   'stop.nothing_running': spec(
     false,
-    (d: { id: string; detached?: readonly StopEntry[] }) => `Nothing of ${quote(d.id)} is running, so nothing was stopped.`,
+    (d: { id: string; detached?: readonly StopEntry[]; loadErrors?: readonly StopEntry[] }) =>
+      `Nothing of ${quote(d.id)} is running, so nothing was stopped.`,
   ),
   'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
