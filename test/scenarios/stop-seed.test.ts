@@ -14,19 +14,20 @@ import { pausePoints } from '../../src/testing/pause-at.ts';
 import { held } from '../support/bare-agent.ts';
 import { gate } from '../support/executors.ts';
 import { session, storeWith } from '../support/left-behind.ts';
-import { type SessionLab, type SessionLabOptions, sessionLab } from '../support/sessions.ts';
-import { closesOf, failingReads, orphan, STALL_MS, statesOf, stopLines, storedRow, unloaded } from '../support/stopping.ts';
+import { sessionLab } from '../support/sessions.ts';
+import {
+  closesOf,
+  failingReads,
+  nothingRunning,
+  orphan,
+  STALL_MS,
+  statesOf,
+  stopLines,
+  storedRow,
+  taskLab,
+  unloaded,
+} from '../support/stopping.ts';
 import { contentOf } from '../support/store-content.ts';
-
-/** With the task `t`, that somebody works on. */
-async function taskLab(options: SessionLabOptions = {}): Promise<SessionLab> {
-  const lab = await sessionLab({ stallFailMs: STALL_MS, ...options });
-  await lab.offstage.tasks.create({ taskId: 't' });
-  await lab.offstage.tasks.setState('t', 'in_progress');
-  return lab;
-}
-
-const nothingRunning = { code: 'stop.nothing_running' };
 
 describe('two sources of truth', () => {
   it('a session marked terminal without its execution torn down: the active-state query cannot see it, and its process is still running', async () => {

@@ -2,10 +2,11 @@
 import type { MockRunningAgent } from '../../src/adapters/mock-agent.ts';
 import { offstageError } from '../../src/model/errors.ts';
 import type { SessionState } from '../../src/model/records.ts';
+import type { StopReport } from '../../src/model/stop.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../../src/persistence/store.ts';
-import type { LabSession, SessionLab } from './sessions.ts';
+import { type LabSession, type SessionLab, type SessionLabOptions, sessionLab } from './sessions.ts';
 
 /** What one call of `close` does. */
 export type CloseAnswer = 'rejects' | 'throws' | Promise<void>;
@@ -33,6 +34,26 @@ export function closesOf(agent: MockRunningAgent, answers: readonly CloseAnswer[
 
 /** For the option `stallFailMs` of labs in which sessions fail while their agents live. */
 export const STALL_MS = 60_000;
+
+/** With the task `t`, that somebody works on. */
+export async function taskLab(options: SessionLabOptions = {}): Promise<SessionLab> {
+  const lab = await sessionLab({ stallFailMs: STALL_MS, ...options });
+  await lab.offstage.tasks.create({ taskId: 't' });
+  await lab.offstage.tasks.setState('t', 'in_progress');
+  return lab;
+}
+
+export const nothingRunning = { code: 'stop.nothing_running' } as const;
+
+/** Stops the task, and waits for all that comes of it. */
+export async function stopAll(lab: SessionLab, taskId = 't'): Promise<StopReport> {
+  const report = await (await lab.offstage.tasks.stop(taskId)).settled;
+  await lab.settled();
+  return report;
+}
+
+/** Of the task `t`. */
+export const taskState = async (lab: SessionLab): Promise<string> => (await lab.offstage.tasks.get('t')).state;
 
 export interface Orphan {
   readonly s: LabSession;
