@@ -6,6 +6,7 @@
  */
 import { type ActivityValue, NO_ACTIVITY } from '../model/activity.ts';
 import type { BoundedMap } from '../model/bounded-map.ts';
+import type { StopTimer } from '../model/clock.ts';
 import type { SessionRow } from '../model/records.ts';
 import type { ActivityRecord } from './activity-record.ts';
 import type { AgentExecution } from './agent-execution.ts';
@@ -29,6 +30,8 @@ export class LiveSession {
   shown: ActivityValue = NO_ACTIVITY;
   /** Writes of its row that are not stored yet. */
   unstored = 0;
+  /** Nothing is stored or told of it any more, whoever still holds on to it. */
+  isRemoved = false;
   /** Calls that hold on to it across an await. */
   holds = 0;
   #retiring: Set<AgentExecution> | null = null;
@@ -40,6 +43,8 @@ export class LiveSession {
   requests: readonly AskedRequest[] = NONE;
   /** Monotonic milliseconds of when its agent waited last, for an answer or for a foreground job. */
   lastWaited = Number.NEGATIVE_INFINITY;
+  /** Not null while somebody looks after it from time to time, because it could fall silent. */
+  stopWatch: StopTimer | null = null;
   /** Usage of turns that are closed; the open ones keep theirs. */
   usage: Readonly<Record<string, number>> | null = null;
   /** Tool calls that became jobs, with their executions (W3). */

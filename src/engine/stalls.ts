@@ -7,7 +7,6 @@
  * STL3  Declared failed is an open turn whose agent, asked and not waiting for others, sends nothing at all.
  * STL4  At most one timer per session, and none when it has neither a turn nor work of its agent. Frames touch no timer: it looks again.
  */
-import type { StopTimer } from '../model/clock.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import type { Core } from './core.ts';
@@ -54,7 +53,6 @@ class Limit {
 export class Stalls {
   readonly #core: Core;
   readonly #host: StallsHost;
-  readonly #watches = new Map<LiveSession, StopTimer>();
   readonly #quiet: Limit;
   readonly #stall: Limit;
   /** What is heard only now reaches no limit before that. */
@@ -72,21 +70,19 @@ export class Stalls {
   /** Something of the session has changed: it is watched while anything of it could fall silent (STL4). */
   follow(session: LiveSession): void {
     if (this.#roundMs === Number.POSITIVE_INFINITY) return;
-    const stop = this.#watches.get(session);
-    const isOpen = session.record !== null && (session.record.hasProviderWork || !session.record.isForegroundIdle);
-    if (isOpen === (stop !== undefined)) return;
-    if (stop === undefined) {
+    const { stopWatch } = session;
+    if (isOpen(session) === (stopWatch !== null)) return;
+    if (stopWatch === null) {
       this.#watch(session, this.#roundMs);
       return;
     }
-    this.#watches.delete(session);
-    stop();
+    session.stopWatch = null;
+    stopWatch();
   }
 
   #watch(session: LiveSession, delayMs: number): void {
     const { timers } = this.#core;
-    const stop = timers.after(Math.max(SHORTEST_LOOK_MS, delayMs), () => this.#look(session), BACKGROUND);
-    this.#watches.set(session, stop);
+    session.stopWatch = timers.after(Math.max(SHORTEST_LOOK_MS, delayMs), () => this.#look(session), BACKGROUND);
   }
 
   #look(session: LiveSession): void {
@@ -145,6 +141,10 @@ export class Stalls {
     log('warn', 'session.stalled', { sessionId, taskId, generation: turn.generation, executionId, stallFailMs });
   }
 }
+
+/** A turn that has handed the foreground on may take it again: it is not worth another timer. */
+const isOpen = ({ record }: LiveSession): boolean =>
+  record !== null && (record.hasProviderWork || record.context.turns.length > 0 || !record.isForegroundIdle);
 
 /** Any word of the agent counts, of whatever it speaks. */
 const lastSign = ({ lastHeard }: OpenTurn, execution: AgentExecution): number => Math.max(lastHeard, execution.lastHeard);
