@@ -1,15 +1,15 @@
 /**
  * Stop: all that a task, or one session, still owns is told to end, also what the records say is over, and nothing else is touched (liveness 11).
  *
- * STO1  What is stopped is the union of three sources: sessions whose row is active, what runs (the registry), and jobs that have not ended.
- * STO2  It decides in one tick, the lock that everything else decides in too: what was asked for before is older, what is asked for after is not.
- * STO3  A row that says it is over stays as it is, and jobs never move a row.
- * STO4  Teardown goes by the executions that were found in that tick, never by their session: a successor is not touched.
- * STO5  Decided, stored, then told to end, jobs first; a store that refuses keeps nothing alive.
- * STO6  What is told to end already is joined: no transition, no second signal. What could not be ended is tried again.
+ * STP1  What is stopped is the union of three sources: sessions whose row is active, what runs (the registry), and jobs that have not ended.
+ * STP2  It decides in one tick, the lock that everything else decides in too: what was asked for before is older, what is asked for after is not.
+ * STP3  A row that says it is over stays as it is, and jobs never move a row.
+ * STP4  Teardown goes by the executions that were found in that tick, never by their session: a successor is not touched.
+ * STP5  Decided, stored, then told to end, jobs first; a store that refuses keeps nothing alive.
+ * STP6  What is told to end already is joined: no transition, no second signal. What could not be ended is tried again.
  */
 import { SESSION_STATES } from '../machines/session.ts';
-import { type OffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { SessionRow } from '../model/records.ts';
 import type { StopOptions, StopResult } from '../model/stop.ts';
 import { removeTicketOperation } from '../persistence/session-rows.ts';
@@ -24,7 +24,7 @@ import { pass } from './pause-points.ts';
 import type { Prompts } from './prompts.ts';
 import { byAge, type Sessions } from './sessions.ts';
 import { checkId, checkText } from './spawn-request.ts';
-import type { StopScope } from './stop-epochs.ts';
+import type { RequestStamp, StopEpochs, StopScope } from './stop-epochs.ts';
 import { agentTarget, jobTarget, type Outcome, reportOf, rowTarget, type StopTarget, settledReport } from './stop-report.ts';
 import { type StopSources, sourcesOfSession, sourcesOfTask } from './stop-sources.ts';
 
@@ -77,7 +77,7 @@ export class Stops {
     checkId('taskId', taskId);
     const options = checked(given);
     this.#core.assertOpen();
-    return this.#stop(await sourcesOfTask(this.#core, this.#host.sessions, taskId), options);
+    return this.#stop(() => sourcesOfTask(this.#core, this.#host.sessions, taskId), options);
   }
 
   /** @throws OffstageError `session.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing` */
@@ -85,15 +85,23 @@ export class Stops {
     checkId('sessionId', sessionId);
     const options = checked(given);
     this.#core.assertOpen();
-    return this.#stop(await sourcesOfSession(this.#core, this.#host.sessions, sessionId), options);
+    return this.#stop(() => sourcesOfSession(this.#core, this.#host.sessions, sessionId), options);
   }
 
-  async #stop(sources: StopSources, options: CheckedStop): Promise<StopResult> {
-    const { points, settings } = this.#core;
-    await new Promise<void>((resolve) => pass(points, 'snapshot', resolve));
-    await new Promise<void>((resolve) => pass(points, 'lock', resolve));
-    this.#core.assertOpen();
-    const decided = this.#decide(sources, options);
+  async #stop(read: () => Promise<StopSources>, options: CheckedStop): Promise<StopResult> {
+    const { epochs, points, settings } = this.#core;
+    const stamp = epochs.stamp();
+    let sources: StopSources;
+    let decided: Told;
+    try {
+      sources = await read();
+      await new Promise<void>((resolve) => pass(points, 'snapshot', resolve));
+      await new Promise<void>((resolve) => pass(points, 'lock', resolve));
+      this.#core.assertOpen();
+      decided = this.#decide(withoutRemoved(sources, epochs, stamp), options);
+    } finally {
+      epochs.release(stamp);
+    }
     const isDurable = (await Promise.all(decided.told)).every((durable) => durable);
     // A close that throws, or rejects at once, has said so by then.
     await new Promise<void>((resolve) => settings.clock.nextTurn(resolve));
@@ -105,7 +113,7 @@ export class Stops {
     return { ...report, settled: settledReport(outcome) };
   }
 
-  /** STO2. */
+  /** STP2. */
   #decide(sources: StopSources, options: CheckedStop): Told {
     const core = this.#core;
     const { scope } = sources;
@@ -277,6 +285,7 @@ export class Stops {
       });
       if (!isAtWork) await sessions.setTaskState(taskId, 'review', 'in_progress');
     } catch (error) {
+      if (isOffstageError(error, 'task.not_found')) return;
       // Everything was told to end all the same.
       this.#core.report('stop.review_failed', error);
     }
@@ -297,6 +306,16 @@ export class Stops {
       log('warn', 'stop.unreadable', { taskId, sessionId, error: error?.message });
     if (sources.failure !== null) log('warn', 'stop.source_failed', { taskId, error: sources.failure.message });
   }
+}
+
+/** What was removed since it was read is not stopped (EPO5). @throws OffstageError `task.not_found`, `session.not_found` */
+function withoutRemoved(sources: StopSources, epochs: StopEpochs, stamp: RequestStamp): StopSources {
+  const { scope, rows } = sources;
+  if (epochs.isGone(scope, stamp)) {
+    const { taskId, sessionId } = scope;
+    throw sessionId === null ? offstageError('task.not_found', { taskId }) : offstageError('session.not_found', { sessionId });
+  }
+  return { ...sources, rows: new Map([...rows].filter(([, row]) => !epochs.isGone(row, stamp))) };
 }
 
 const isActive = (row: SessionRow | null): boolean => row !== null && SESSION_STATES[row.state].active;
