@@ -27,6 +27,7 @@ import { checkId, checkText } from './spawn-request.ts';
 import type { RequestStamp, StopEpochs, StopScope } from './stop-epochs.ts';
 import { agentTarget, jobTarget, type Outcome, reportOf, rowTarget, type StopTarget, settledReport } from './stop-report.ts';
 import { type StopSources, sourcesOfSession, sourcesOfTask } from './stop-sources.ts';
+import { whenEnded } from './when-ended.ts';
 
 export interface StopsHost {
   readonly sessions: Sessions;
@@ -124,8 +125,11 @@ export class Stops {
     const jobs = [...new Set(found.flatMap((session) => session.jobs))];
     const unfinished = jobs.filter((job) => !job.isDecidedEnd);
     for (const job of jobs) {
-      const hasOutlivedIt = job.isDecidedEnd && job.execution !== null && !job.execution.hasSettled;
+      if (!job.isDecidedEnd) continue;
+      const hasOutlivedIt = job.execution !== null && !job.execution.hasSettled;
       if (hasOutlivedIt) into.detached.push(jobTarget(core, job, 'detached'));
+      // Its end is on its way to the store: nobody is told that nothing runs while its record says otherwise.
+      into.told.push(whenEnded(core, job).then(() => true));
     }
     if (unfinished.length > 0) this.#cancelJobs(unfinished, options, into);
     for (const session of found) {
