@@ -194,6 +194,10 @@ export class BodyRunner {
     const { supervisor } = this.#core.system;
     // After close nobody counts any more, and XState complains about events to an actor that is done.
     if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: 'body.reclaimed' });
+    if (job.isDropped) {
+      this.#settledRemoved(execution);
+      return;
+    }
     const entries: HistoryEntry[] = [];
     if (settlement.kind === 'returned' && settlement.value !== undefined && settlement.value !== null)
       entries.push({ at, type: 'late_result_dropped' });
@@ -201,6 +205,13 @@ export class BodyRunner {
     if (this.#core.isClosing) return;
     const change = this.#core.note(job, ...entries);
     this.#core.submit({ changes: [change], rows: this.#endRows(job, execution, true) });
+  }
+
+  /** Its job was removed: nothing is written of it any more. */
+  #settledRemoved(execution: Execution): void {
+    execution.output?.close();
+    if (!execution.hasProcessRow || this.#core.isClosing) return;
+    this.#core.submit({ changes: [], rows: [removeProcess(execution.executionId)] });
   }
 
   #graceOver(job: LiveJob, execution: Execution): void {

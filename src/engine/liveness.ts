@@ -6,6 +6,7 @@
  * LVN3  The aggregate of a task is one pure function over what was told of its sessions.
  * LVN4  A record goes when nothing is left in it. An execution that has retired is heard no more, so its late frames make no new one.
  * LVN5  Jobs become workloads in the reveal of their commit, before its events; what that changes is told after them.
+ * LVN6  Of what was removed nothing is told any more, a telling that was held back included.
  */
 import { startTaskActor, type TaskActor } from '../actors/task-actor.ts';
 import type { ActivityEvent } from '../machines/session-activity.ts';
@@ -35,6 +36,8 @@ export class Liveness {
   readonly #sessions = new Map<string, LiveSession>();
   readonly #tasks = new Map<string, LiveTask>();
   readonly #touched = new Set<LiveSession>();
+  /** One of their sessions was removed: what it had told counts no more. */
+  readonly #bereft = new Set<string>();
   readonly #changed = new Set<LiveSession>();
   /** Tasks of which nothing lives, oldest first: the next thing that is told of them need not start over. */
   readonly #quietTasks = new Set<string>();
@@ -118,11 +121,12 @@ export class Liveness {
 
   /** Something of it may have changed, or may be over. */
   touch(session: LiveSession): void {
-    this.#touched.add(session);
+    if (!session.isRemoved) this.#touched.add(session);
   }
 
   /** The registrations of the session have changed. */
   workChanged(session: LiveSession): void {
+    if (session.isRemoved) return;
     session.record?.noteWork();
     if (session.ticketCount > 0) this.#freed.add(session);
     this.touch(session);
@@ -143,7 +147,7 @@ export class Liveness {
       this.#freed.delete(session);
       this.onFree(session);
     }
-    if (this.#touched.size === 0) return;
+    if (this.#touched.size + this.#bereft.size === 0) return;
     if (this.#points?.isPaused('publish', this.#resume) === true) return;
     for (const session of this.#touched) {
       // Telling may touch it again.
@@ -152,6 +156,38 @@ export class Liveness {
       this.#release(session);
       this.onTold(session);
     }
+    for (const taskId of this.#bereft) {
+      this.#bereft.delete(taskId);
+      const task = this.#tasks.get(taskId);
+      if (task !== undefined) this.#tellTask(taskId, task);
+    }
+  }
+
+  /** It was removed (LVN6). Nothing of it is at work, but for what cannot be ended and is heard no more. */
+  sessionRemoved(sessionId: string, taskId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session !== undefined) {
+      session.isRemoved = true;
+      session.record?.drop();
+      session.record = null;
+      for (const sessions of [this.#touched, this.#changed, this.#freed]) sessions.delete(session);
+      this.#sessions.delete(sessionId);
+      // Nobody has to watch it any more.
+      this.onTold(session);
+      if (!isSameActivity(session.told, NO_ACTIVITY)) this.#core.models.sessionTold({ sessionId, taskId, ...NO_ACTIVITY });
+    }
+    if (this.#tasks.get(taskId)?.values.delete(sessionId) === true) this.#bereft.add(taskId);
+  }
+
+  /** It was removed, and its sessions with it (LVN6). */
+  taskRemoved(taskId: string): void {
+    this.#quietTasks.delete(taskId);
+    this.#bereft.delete(taskId);
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    this.#tasks.delete(taskId);
+    if (!isSameActivity(task.actor.getSnapshot().context.told, NO_ACTIVITY)) this.#core.models.taskTold(taskId, NO_ACTIVITY);
+    task.actor.send({ type: 'task.remove' });
   }
 
   /** Jobs as they are committed (LVN5). */

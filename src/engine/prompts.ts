@@ -104,6 +104,14 @@ export class Prompts {
     this.#core.liveness.send(session, { type: 'claim.release', claimId: claimant.claimId });
   }
 
+  /** The sessions were removed: what was answered to prompts of them is remembered no more. */
+  forget(sessionIds: ReadonlySet<string>): void {
+    for (const key of [...this.#answers.keys()]) {
+      const [sessionId] = JSON.parse(key) as [string, string];
+      if (sessionIds.has(sessionId)) this.#answers.delete(key);
+    }
+  }
+
   /** Ends what waits and what is on its way, for an engine that closes. */
   refuseAll(error: OffstageError): void {
     for (const session of [...this.#core.liveness.values()]) {

@@ -7,7 +7,7 @@ import type { SessionView, TaskView, WorkloadView } from '../model/activity.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { TaskState } from '../model/records.ts';
-import type { RowQuery } from '../model/requests.ts';
+import type { RowQuery, TaskQuery } from '../model/requests.ts';
 import type {
   Changed,
   CompleteWorkload,
@@ -18,7 +18,7 @@ import type {
   RegisterWorkload,
   WorkloadSnapshot,
 } from '../model/session-requests.ts';
-import type { StopOptions, StopResult } from '../model/stop.ts';
+import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopResult } from '../model/stop.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
 import type { Core } from './core.ts';
@@ -26,6 +26,7 @@ import { FrameIntake } from './frame-intake.ts';
 import { Interrupts } from './interrupts.ts';
 import type { LiveSession } from './live-session.ts';
 import { Prompts } from './prompts.ts';
+import { Removals } from './removals.ts';
 import { SessionRequests } from './session-requests.ts';
 import { SessionStates } from './session-states.ts';
 import { SessionViews } from './session-views.ts';
@@ -75,7 +76,8 @@ export class SessionRooms {
     const workloads = new Workloads(core, sessions);
     this.views = new SessionViews(core, sessions, turns);
     const stops = new Stops(core, { sessions, agents: this.#agents, prompts: this.#prompts, canceller });
-    const rooms: Rooms = { sessions, views: this.views, prompts: this.#prompts, requests, interrupts, stops };
+    const removals = new Removals(core, { sessions, stops, prompts: this.#prompts });
+    const rooms: Rooms = { sessions, views: this.views, prompts: this.#prompts, requests, interrupts, stops, removals };
     this.sessionVerbs = sessionVerbs(core, rooms);
     this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
@@ -102,9 +104,10 @@ interface Rooms {
   readonly requests: SessionRequests;
   readonly interrupts: Interrupts;
   readonly stops: Stops;
+  readonly removals: Removals;
 }
 
-const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts, stops }: Rooms) => ({
+const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts, stops, removals }: Rooms) => ({
   /** @throws OffstageError `task.not_found`, `agent.unknown`, `session.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateSessionOptions): Promise<SessionView> => views.session(await sessions.create(options)),
   /** @throws OffstageError `session.not_found` */
@@ -130,6 +133,14 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
    */
   stop: (sessionId: string, options?: StopOptions): Promise<StopResult> =>
     core.whileOpen(() => stops.stopSession(sessionId, options)),
+  /**
+   * Removes the session and all its jobs for good. Live work is answered with a warning, and nothing is done; with `confirm` it is stopped
+   * first. Waits that are open resolve with the last record.
+   * @throws OffstageError `session.not_found`, `remove.refused` (something may be at work still, and nothing was removed), `input.invalid`,
+   *   `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  remove: (sessionId: string, options?: RemoveOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.removeSession(sessionId, options)),
   /** Answers the request that the session shows as `pending`. @throws OffstageError `request.not_found`, `agent.failed` */
   answer: (sessionId: string, requestId: string, choice: JsonValue): Promise<void> =>
     core.whileOpen(() => requests.answer(sessionId, requestId, choice)),
@@ -139,13 +150,13 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   cancelTicket: (ticketId: string): Promise<Changed> => core.whileOpen(() => prompts.cancelTicket(ticketId)),
 });
 
-const taskVerbs = (core: Core, { sessions, views, stops }: Rooms) => ({
+const taskVerbs = (core: Core, { sessions, views, stops, removals }: Rooms) => ({
   /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateTaskOptions): Promise<TaskView> => views.task(await sessions.createTask(options)),
   /** @throws OffstageError `task.not_found` */
   get: (taskId: string): Promise<TaskView> => core.whileOpen(async () => views.task(await sessions.getTask(taskId))),
-  /** Newest first. */
-  list: (query?: RowQuery): Promise<readonly TaskView[]> =>
+  /** Newest first; archived ones only with `archived: true`, or while something of them lives. */
+  list: (query?: TaskQuery): Promise<readonly TaskView[]> =>
     core.whileOpen(async () => (await views.tasks(await sessions.listTasks(query)))()),
   /**
    * Ends all that the task still owns, also what the records say is over, and nothing of another task. Resolves when everything was told to
@@ -153,6 +164,20 @@ const taskVerbs = (core: Core, { sessions, views, stops }: Rooms) => ({
    * @throws OffstageError `task.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing`
    */
   stop: (taskId: string, options?: StopOptions): Promise<StopResult> => core.whileOpen(() => stops.stopTask(taskId, options)),
+  /**
+   * The same as `sessions.remove` for a task, all its sessions and all their jobs.
+   * @throws OffstageError `task.not_found`, `remove.refused` (something may be at work still, and nothing was removed), `input.invalid`,
+   *   `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  remove: (taskId: string, options?: RemoveOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.removeTask(taskId, options)),
+  /**
+   * Puts the task away; its work goes on, and while anything of it lives it stays listed. Live work is answered with a warning, and nothing is
+   * done, unless it is confirmed, or `confirmArchive` is off.
+   * @throws OffstageError `task.not_found`, `input.invalid`, `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  archive: (taskId: string, options?: ConfirmOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.archiveTask(taskId, options)),
   /** Where the task stands on the board is the host's to say. @throws OffstageError `task.not_found`, `input.invalid` */
   setState: (taskId: string, state: TaskState): Promise<TaskView> =>
     core.whileOpen(async () => views.task(await sessions.setTaskState(taskId, state))),

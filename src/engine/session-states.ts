@@ -44,10 +44,10 @@ export class SessionStates {
     return session.row;
   }
 
-  /** Whether the chart took the event. The row must be loaded. */
+  /** Whether the chart took the event; that of a removed session takes none. The row must be loaded. */
   change(session: LiveSession, event: SessionEvent, more: StateChange = {}): boolean {
     const before = session.row;
-    if (before === null) return false;
+    if (before === null || session.isRemoved) return false;
     const decided = decideSession({ ...before, launchedFrom: this.#launchedFrom.get(session) ?? null }, event);
     if (decided === null) {
       this.refused += 1;
