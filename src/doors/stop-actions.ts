@@ -3,17 +3,10 @@
  *
  * SAR1  A stop with `wait` answers what came of it; for somebody who goes away meanwhile nothing waits, and the stop goes on.
  */
-import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopReport, StopResult } from '../model/stop.ts';
+import type { ConfirmedAnswer, RemoveOptions, StopOptions, StopReport, StopResult } from '../model/stop.ts';
 import type { Action, Request } from './request.ts';
 import { RequestFields } from './request-fields.ts';
 import { confirmedToWire, stopReportToWire } from './wire-stop.ts';
-
-type Verbs = {
-  readonly stop: (id: string, options?: StopOptions) => Promise<StopResult>;
-  readonly remove: (id: string, options?: RemoveOptions) => Promise<ConfirmedAnswer>;
-};
-type TaskVerbs = Verbs & { readonly archive: (id: string, options?: ConfirmOptions) => Promise<ConfirmedAnswer> };
-const verbsOf = (offstage: unknown) => offstage as { readonly tasks: TaskVerbs; readonly sessions: Verbs };
 
 const hardness = (fields: RequestFields) => ({ reason: fields.text('reason'), force: fields.flag('force') });
 
@@ -54,23 +47,21 @@ async function removed(
   return confirmedToWire(await remove(id, options));
 }
 
-const stopTask: Action = (request) =>
-  stopped(request, 'task_id', (id, options) => verbsOf(request.offstage).tasks.stop(id, options));
+const stopTask: Action = (request) => stopped(request, 'task_id', (id, options) => request.offstage.tasks.stop(id, options));
 
 const stopSession: Action = (request) =>
-  stopped(request, 'session_id', (id, options) => verbsOf(request.offstage).sessions.stop(id, options));
+  stopped(request, 'session_id', (id, options) => request.offstage.sessions.stop(id, options));
 
-const removeTask: Action = (request) =>
-  removed(request, 'task_id', (id, options) => verbsOf(request.offstage).tasks.remove(id, options));
+const removeTask: Action = (request) => removed(request, 'task_id', (id, options) => request.offstage.tasks.remove(id, options));
 
 const removeSession: Action = (request) =>
-  removed(request, 'session_id', (id, options) => verbsOf(request.offstage).sessions.remove(id, options));
+  removed(request, 'session_id', (id, options) => request.offstage.sessions.remove(id, options));
 
 const archiveTask: Action = async ({ offstage, fields }) => {
   const taskId = fields.requiredText('task_id');
   const options = RequestFields.present({ confirm: fields.flag('confirm') });
   fields.refuseRest();
-  return confirmedToWire(await verbsOf(offstage).tasks.archive(taskId, options));
+  return confirmedToWire(await offstage.tasks.archive(taskId, options));
 };
 
 export const STOP_ACTIONS = {

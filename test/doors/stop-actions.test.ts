@@ -1,10 +1,13 @@
 /** SAR1: stop, removal and archive as requests; the engine's part is played. */
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { handle, isWaitingRequest } from '../../src/doors/handler.ts';
 import type { WireFields } from '../../src/doors/rename.ts';
 import type { Offstage } from '../../src/engine/offstage.ts';
 import { offstageError } from '../../src/model/errors.ts';
 import type { ConfirmedAnswer, StopReport, StopResult } from '../../src/model/stop.ts';
+import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { sessionLab } from '../support/sessions.ts';
 import { recordingConnection } from './recording-connection.ts';
 
 const report = (lists: Partial<StopReport>): StopReport => ({
@@ -208,4 +211,49 @@ it('SCN2: stops and removals may wait as long as a job does', () => {
     isWaitingRequest({ action }),
   );
   expect(waiting).toEqual([true, true, true, true, false, false]);
+});
+
+describe('with a real engine', () => {
+  it('a task is warned of, archived, stopped, removed; whoever looks sees each of it', async () => {
+    const gate = controlledExecutor();
+    await using lab = await sessionLab({ executors: { gate } });
+    await lab.offstage.tasks.create({ taskId: 't', title: 'T' });
+    const s = await lab.running('s', 't');
+    await lab.offstage.spawn({ kind: 'gate', jobId: 'j', sessionId: 's' });
+    const { context } = await gate.started('j');
+    await lab.settled();
+    const live = { generating: 1, background: 0, active_subagent_count: 1, jobs: 1 };
+    expect(await ask(lab, 'remove_task', { task_id: 't' })).toEqual({ type: 'result', done: false, warning: live });
+    expect(await ask(lab, 'archive_task', { task_id: 't' })).toEqual({ type: 'result', done: false, warning: live });
+    expect(await ask(lab, 'archive_task', { task_id: 't', confirm: true })).toMatchObject({ done: true });
+    expect(await ask(lab, 'list_tasks', {})).toMatchObject({ tasks: [{ task_id: 't', state: 'archived' }] });
+    const stop = ask(lab, 'stop_task', { task_id: 't', reason: 'enough', wait: true });
+    await once(context.signal, 'abort');
+    await gate.release('j');
+    expect(await stop).toMatchObject({
+      type: 'result',
+      stopped: expect.arrayContaining([
+        { session_id: 's', execution_id: s.executionId },
+        expect.objectContaining({ session_id: 's', job_id: 'j' }),
+      ]),
+      detached: [],
+      failed: [],
+      durable: true,
+    });
+    expect(await ask(lab, 'get_job', { job_id: 'j' })).toMatchObject({ status: 'cancelled', cancel_reason: 'enough' });
+    expect(await ask(lab, 'get_session', { session_id: 's' })).toMatchObject({ state: 'cancelled', execution_id: null });
+    expect(await ask(lab, 'stop_task', { task_id: 't' })).toMatchObject({
+      error_code: 'stop.nothing_running',
+      details: { id: 't', detached: [] },
+    });
+    expect(await ask(lab, 'list_tasks', {})).toMatchObject({ tasks: [] });
+    expect(await ask(lab, 'list_tasks', { archived: true })).toMatchObject({ tasks: [{ task_id: 't' }] });
+    expect(await ask(lab, 'remove_task', { task_id: 't' })).toEqual({ type: 'result', done: true });
+    expect(await ask(lab, 'get_task', { task_id: 't' })).toMatchObject({
+      error_code: 'task.not_found',
+      details: { task_id: 't' },
+    });
+    expect(await ask(lab, 'get_job', { job_id: 'j' })).toMatchObject({ error_code: 'job.expired' });
+    expect(await ask(lab, 'create_task', { task_id: 't' })).toMatchObject({ error_code: 'task.expired' });
+  });
 });
