@@ -54,13 +54,18 @@ function checkRefusal(ledger: StopLedger, stop: StopNote, error: unknown): void 
 }
 
 /** Everything that it found is told of, once. */
-function checkNames(ledger: StopLedger, { found }: StopNote, report: StopReport): void {
+function checkNames(ledger: StopLedger, stop: StopNote, report: StopReport): void {
+  const { found } = stop;
   const entries = entriesOf(report);
   for (const agent of found.agents)
     if (!entries.some(({ executionId }) => executionId === agent.executionId))
       ledger.problems.push(`a stop does not tell of ${agent.executionId}`);
-  for (const { jobId } of found.jobs)
-    if (!entries.some((entry) => entry.jobId === jobId)) ledger.problems.push(`a stop does not tell of ${jobId}`);
+  for (const job of found.jobs) {
+    const { jobId, bodyAt } = job;
+    // Without a body it has ended as soon as that is decided, and is over when somebody else looks.
+    const isOver = bodyAt === null && isToldToEnd(ledger, job, stop.decidedAt ?? 0, stop);
+    if (!isOver && !entries.some((entry) => entry.jobId === jobId)) ledger.problems.push(`a stop does not tell of ${jobId}`);
+  }
   checkOnce(ledger, report);
 }
 
@@ -71,7 +76,8 @@ function checkOnce(ledger: StopLedger, report: StopReport): void {
   for (const { jobId } of report.detached) {
     const job = ledger.jobs.find((one) => one.jobId === jobId);
     // Also one whose body has settled meanwhile: its record says so for good.
-    if (job !== undefined && ledger.toldOf(job)?.isDetached !== true) ledger.problems.push(`${jobId} is told to be detached, and is not`);
+    if (job !== undefined && ledger.toldOf(job)?.isDetached !== true)
+      ledger.problems.push(`${jobId} is told to be detached, and is not`);
   }
 }
 
@@ -148,16 +154,17 @@ function checkJob(ledger: StopLedger, job: JobNote): void {
   if (refused !== null && OF_A_STOP.includes(refused))
     ledger.problems.push(`${name} was refused ${refused}, and no stop is newer`);
   if (told?.reasonCode === 'cancel.stop') ledger.problems.push(`${name} was stopped, and no stop is newer`);
-  if (job.signalAt !== null && !isCancelled(ledger, job))
+  if (job.signalAt !== null && !isToldToEnd(ledger, job, job.signalAt))
     ledger.problems.push(`${name} was told to end, and nobody has asked for it`);
 }
 
-/** By a person, by the interrupt of the turn that waits for it, with its parent, or at the very end. */
-function isCancelled(ledger: StopLedger, job: JobNote): boolean {
-  const { cancelledAt, signalAt, parent, wait, host, caller } = job;
-  if (cancelledAt !== null || (signalAt ?? 0) >= ledger.closedAt) return true;
-  if (wait && ledger.interrupts.some(({ sessionId }) => sessionId === (caller ?? host))) return true;
-  return parent !== null && (wait || isCancelled(ledger, parent));
+/** By a person, by a stop, by the interrupt of the turn that waits for it, with its parent, or at the very end. */
+function isToldToEnd(ledger: StopLedger, job: JobNote, by: number, except: StopNote | null = null): boolean {
+  const { cancelledAt, parent, wait, host, caller } = job;
+  if (by >= ledger.closedAt || (cancelledAt !== null && cancelledAt <= by)) return true;
+  if (ledger.stops.some((stop) => stop !== except && isOlderJob(ledger, stop, job) && (stop.decidedAt ?? 0) <= by)) return true;
+  if (wait && ledger.interrupts.some(({ sessionId, at }) => sessionId === (caller ?? host) && at <= by)) return true;
+  return parent !== null && (wait || isToldToEnd(ledger, parent, by, except));
 }
 
 function checkPrompt(ledger: StopLedger, prompt: PromptNote): void {

@@ -27,7 +27,7 @@ export class Ticks {
     until.then(end, end);
     for (let idle = 0; !isDone; idle++) {
       if (await this.#tick()) idle = 0;
-      else if (idle > 200) throw new Error('nothing is left to do, and somebody still waits');
+      else if (idle > 10_000) throw new Error('nothing is left to do, and somebody still waits');
     }
     return until;
   }

@@ -182,10 +182,11 @@ export class Stops {
 
   #cancelJobs(jobs: readonly LiveJob[], options: CheckedStop, into: Told): void {
     const { canceller } = this.#host;
+    // Wherever they run, and also those that were told to end before.
+    const below = jobs.flatMap((job) => this.#descendants(job));
     const changes = canceller.decide(jobs, { code: 'cancel.stop', reason: options.reason });
     const decided = new Set(changes.map(({ job }) => job));
-    // Their descendants too.
-    const all = [...new Set([...jobs, ...decided])];
+    const all = [...new Set([...jobs, ...below])];
     for (const job of all) {
       into.targets.push(jobTarget(this.#core, job, decided.has(job) ? 'stopped' : 'alreadyStopping'));
     }
@@ -201,6 +202,12 @@ export class Stops {
       });
     });
     into.told.push(told);
+  }
+
+  #descendants({ base }: LiveJob): readonly LiveJob[] {
+    const { jobs, lineage } = this.#core;
+    const below = lineage.descendants(base.jobId).flatMap((jobId) => jobs.get(jobId) ?? []);
+    return below.filter((job) => !job.isDecidedEnd);
   }
 
   /** Answers whether anything of it lives, or waits. */
