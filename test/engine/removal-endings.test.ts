@@ -1,0 +1,155 @@
+/** ROB1, RMC3: what is still ending, and which of it refuses a removal. */
+import { describe, expect, it } from 'vitest';
+import type { JobContext, JobOf } from '../../src/model/executor.ts';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
+import { KEYS, RANGES } from '../../src/persistence/row-keys.ts';
+import { pausePoints } from '../../src/testing/pause-at.ts';
+import { bareAgent, held } from '../support/bare-agent.ts';
+import { keptStore } from '../support/kept-store.ts';
+import { codeOf, detachedBody, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
+import { failingReads } from '../support/stopping.ts';
+import { contentOf } from '../support/store-content.ts';
+
+const CONFIRMED = { confirm: true } as const;
+const DONE = { done: true } as const;
+
+describe('what is still ending', () => {
+  it('a body that could be killed refuses it; when it has ended, nothing does', async () => {
+    await using lab = await removalLab();
+    await lab.create('s', 't');
+    await detachedBody(lab, 'killable');
+    const before = await contentOf(lab.engine.store);
+    for (const remove of [() => lab.offstage.sessions.remove('s', CONFIRMED), () => lab.offstage.tasks.remove('t', CONFIRMED)]) {
+      await expect(remove()).rejects.toMatchObject({ code: 'remove.refused', message: expect.stringContaining('job late') });
+    }
+    expect(await contentOf(lab.engine.store)).toEqual(before);
+    expect(await lab.offstage.get('late')).toMatchObject({ status: 'cancelled', detached: true, bodyLive: true });
+    await lab.killables.release('late');
+    await lab.settled();
+    expect(await lab.offstage.sessions.remove('s')).toEqual(DONE);
+  });
+
+  it('the words of whoever tried to end it are in the refusal', async () => {
+    const body = held();
+    const stuck = async (_: JobOf, { execution }: JobContext) => {
+      execution.survivors('Process 42 does not die.');
+      await body.promise;
+    };
+    const executor = { run: stuck, capabilities: { killable: true } };
+    await using lab = await removalLab({ executors: { stuck: executor } });
+    await lab.create('s', 't');
+    await lab.offstage.spawn({ kind: 'stuck', sessionId: 's' });
+    const removing = expect(lab.offstage.sessions.remove('s', CONFIRMED)).rejects.toMatchObject({
+      details: { id: 's', message: 'Process 42 does not die.' },
+    });
+    await lab.clock.advance(60_000);
+    await removing;
+    body.resolve();
+  });
+
+  it.each(['before', 'while it is written', 'after'] as const)(
+    'a body inside this process does not refuse it; when it settles %s, nothing is written of it',
+    async (when) => {
+      const { store, answer, hasCome } = heldRemovals();
+      await using lab = await removalLab({ store });
+      await lab.create('s', 't');
+      await detachedBody(lab, 'stubborn');
+      expect(lab.offstage.health().pool.detached).toBe(1);
+      const events = lab.engine.events.length;
+      const writing = held();
+      answer(writing.promise);
+      const removing = lab.offstage.sessions.remove('s', CONFIRMED);
+      if (when === 'before') await lab.stubborns.release('late', 'too late');
+      await hasCome;
+      if (when === 'while it is written') await lab.stubborns.release('late', 'too late');
+      await lab.settled();
+      writing.resolve();
+      expect(await removing).toEqual(DONE);
+      const content = await contentOf(store);
+      await lab.stubborns.release('late', 'too late');
+      await lab.settled();
+      expect(await contentOf(store)).toEqual(content);
+      expect(lab.engine.events.slice(events).map(({ type }) => type)).toEqual(['session.removed']);
+      expect(lab.offstage.health().pool).toMatchObject({ detached: 0, running: 0 });
+      expect([await rowsLeft(store), await findingsOf(store)]).toEqual([[KEYS.task('t')], []]);
+      expect(await codeOf(lab.offstage.get('late'))).toBe('job.expired');
+    },
+  );
+
+  it('a process of an agent that was not seen to end refuses it', async () => {
+    const closing = held();
+    let launched = true;
+    await using lab = await removalLab({
+      agents: {
+        default: async ({ execution }) => {
+          if (launched) await execution.launched({ pid: 4_000_000, startTime: '1', bootId: 'b' });
+          return bareAgent({ prompt: async () => ({ stopReason: 'end_turn' }), close: () => closing.promise });
+        },
+      },
+    });
+    const { offstage } = lab;
+    for (const sessionId of ['with', 'without']) {
+      launched = sessionId === 'with';
+      await lab.create(sessionId, 't');
+      await offstage.sessions.prompt(sessionId, { content: 'go' });
+      await lab.settled();
+    }
+    const refused = expect(offstage.sessions.remove('with')).rejects.toMatchObject({
+      code: 'remove.refused',
+      message: expect.stringContaining('process 4000000'),
+    });
+    const without = offstage.sessions.remove('without');
+    await lab.clock.advance(60_000);
+    await refused;
+    expect(await without).toEqual(DONE);
+    // Its launch is on record until it has gone, and nothing else of it.
+    expect(await offstage.processes()).toHaveLength(2);
+    await expect(offstage.tasks.remove('t', CONFIRMED)).rejects.toMatchObject({ code: 'remove.refused' });
+    expect((await offstage.tasks.get('t')).sessions).toEqual(['with']);
+    closing.resolve();
+    await lab.settled();
+    expect([await offstage.processes(), await offstage.tasks.remove('t')]).toEqual([[], DONE]);
+    expect(await rowsLeft(lab.engine.store)).toEqual([]);
+  });
+
+  it('a record that cannot be read refuses the removal of its task, and nothing was stopped for it', async () => {
+    const reads = failingReads();
+    await using lab = await removalLab({ store: reads.store });
+    const s = await resting(lab);
+    await lab.offstage.sessions.create({ sessionId: 'cold', taskId: 't' });
+    reads.fail(RANGES.taskSessions('t').gte);
+    expect(await codeOf(lab.offstage.tasks.remove('t', CONFIRMED))).toBe('store.failed');
+    reads.heal();
+    expect(s.agent.isClosed).toBe(false);
+  });
+
+  it('a record of an earlier process that cannot be read does the same', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    const first = await removalLab({ store: kept.open() });
+    await first.create('s', 't');
+    await first[Symbol.asyncDispose]();
+    const reads = failingReads(kept.open());
+    await using lab = await removalLab({ store: reads.store });
+    reads.fail(KEYS.session('s'));
+    await expect(lab.offstage.tasks.remove('t', CONFIRMED)).rejects.toMatchObject({
+      code: 'remove.refused',
+      message: expect.stringContaining('session s cannot be read'),
+    });
+    reads.heal();
+    expect(await lab.offstage.tasks.remove('t')).toEqual(DONE);
+  });
+
+  it('nobody waits for silence of what was removed, not even where its last activity was held back', async () => {
+    const { points, pauseAt } = pausePoints();
+    await using lab = await removalLab({ points });
+    const { pending } = lab.clock;
+    await lab.running('s', 't');
+    expect(lab.clock.pending).toBeGreaterThan(pending);
+    const paused = pauseAt('publish');
+    await lab.offstage.sessions.remove('s', CONFIRMED);
+    expect(lab.clock.pending).toBe(pending);
+    paused.release();
+    expect(lab.clock.pending).toBe(pending);
+  });
+});
