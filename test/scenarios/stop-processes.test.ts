@@ -210,27 +210,49 @@ async function deaf(host: RealHost): Promise<readonly string[]> {
 }
 
 describe.runIf(process.platform === 'linux')('force', () => {
-  it('kills at once, long before it would be time to', async () => {
-    await using host = await realHost({ ...PATIENT, agents: { default: acpAgent(DEAF) } });
+  /** A host with agents that tell when they were asked to end. */
+  async function attentive() {
+    const asked: string[] = [];
+    let hasAsked = (): void => {};
+    const firstAsked = new Promise<void>((settle) => {
+      hasAsked = settle;
+    });
+    const onStderr = (text: string, { sessionId, jobId }: AgentContext): void => {
+      if (!text.includes('told')) return;
+      asked.push(jobId ?? sessionId);
+      hasAsked();
+    };
+    return { host: await realHost({ ...PATIENT, agents: { default: acpAgent({ ...DEAF, onStderr }) } }), asked, firstAsked };
+  }
+
+  it('kills at once, long before it would be time to, and asks nobody', async () => {
+    const { host, asked } = await attentive();
+    await using _host = host;
     const executions = await deaf(host);
     const { settled } = await host.offstage.tasks.stop('t', { force: true });
     expect(told(await settled)).toEqual({ stopped: ['command', 'agent', 's'] });
     expect(await living(...executions)).toEqual([0, 0, 0]);
     expect(await host.offstage.get('command')).toMatchObject({ status: 'cancelled', detached: false });
+    expect(await host.offstage.output('command')).not.toContain('told');
+    expect(asked).toEqual([]);
   });
 
   it('takes the rest of the time from what is being stopped already', async () => {
-    await using host = await realHost({ ...PATIENT, agents: { default: acpAgent(DEAF) } });
+    const { host, asked, firstAsked } = await attentive();
+    await using _host = host;
     const executions = await deaf(host);
     const first = await host.offstage.tasks.stop('t');
     expect(told(first)).toEqual({ stopped: ['command', 'agent', 's'] });
     await host.heard('command', 'told');
+    await firstAsked;
     expect(await living(...executions)).not.toContain(0);
     const second = await host.offstage.tasks.stop('t', { force: true });
     expect(told(second)).toEqual({ alreadyStopping: ['command', 'agent', 's'] });
     expect(told(await second.settled)).toEqual({ alreadyStopping: ['command', 'agent', 's'] });
     expect(told(await first.settled)).toEqual({ stopped: ['command', 'agent', 's'] });
     expect(await living(...executions)).toEqual([0, 0, 0]);
+    // The agent of the job was still being asked to end its turn.
+    expect(asked).toEqual(['s']);
   });
 });
 

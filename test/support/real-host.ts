@@ -28,9 +28,9 @@ export const FOREVER_MS = 3_600_000;
 
 export const EXAMPLE: AcpProgramOptions = { command: process.execPath, args: [AGENT], protocol: 'v2' };
 
-/** The same in a program that neither SIGTERM nor the end of its input ends. */
+/** The same in a program that neither SIGTERM nor the end of its input ends; of the former it says `told` on its standard error. */
 export const DEAF: AcpProgramOptions = {
-  ...sh('trap "" TERM; "$@"; while :; do sleep 0.1; done', EXAMPLE.command, AGENT),
+  ...sh('trap "echo told >&2" TERM; "$@"; while :; do sleep 0.1; done', EXAMPLE.command, AGENT),
   protocol: 'v2',
 };
 
