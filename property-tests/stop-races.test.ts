@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { LIMIT_MS, times } from './support/how-often.ts';
 import { lives } from './support/stop-agents.ts';
-import { checkAll } from './support/stop-checks.ts';
+import { checkAll, checkForced } from './support/stop-checks.ts';
 import { people, StopCrowd, stops } from './support/stop-crowd.ts';
 import { CANCEL_GRACE_MS, StopScene, scenes } from './support/stop-scene.ts';
 import { Ticks } from './support/ticks.ts';
@@ -24,16 +24,14 @@ it(
         scene.begin();
         await ticks.pump(crowd.act(everybody, stoppers));
         await ticks.drain();
+        await ticks.pump(scene.pass(0));
+        await ticks.drain();
+        checkForced(ledger);
         // What does not end is given up when its grace is over.
         await ticks.pump(scene.pass(CANCEL_GRACE_MS + 1));
         await ticks.drain();
         scene.letGo();
-        await ticks.drain();
-        for (let round = 0; round < 4; round++) {
-          scene.agents.answerAll();
-          await ticks.pump(scene.pass(60_001));
-          await ticks.drain();
-        }
+        await crowd.settle();
         checkAll(ledger);
         await crowd.probe();
         await scene.close();

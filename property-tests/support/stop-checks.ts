@@ -8,6 +8,7 @@ import type { StopEntry, StopReport, StopResult } from '../../src/model/stop.ts'
 import { codeOf } from './session-scene.ts';
 import {
   type AgentNote,
+  AT_WORK,
   isAgentLive,
   isBodyLive,
   type JobNote,
@@ -29,6 +30,7 @@ export async function checkStop(ledger: StopLedger, stop: StopNote, answer: Prom
   } catch (error) {
     stop.answeredAt = ledger.now;
     stop.refused = codeOf(error);
+    stop.isSettled = true;
     checkRefusal(ledger, stop, error);
     return;
   }
@@ -36,6 +38,7 @@ export async function checkStop(ledger: StopLedger, stop: StopNote, answer: Prom
   stop.report = result;
   checkNames(ledger, stop, result);
   const settled = await result.settled;
+  stop.isSettled = true;
   checkSettled(ledger, stop, [...settled.detached, ...settled.failed]);
   checkOnce(ledger, settled);
 }
@@ -66,6 +69,15 @@ function checkNames(ledger: StopLedger, stop: StopNote, report: StopReport): voi
     const isOver = bodyAt === null && isToldToEnd(ledger, job, stop.decidedAt ?? 0, stop);
     if (!isOver && !entries.some((entry) => entry.jobId === jobId)) ledger.problems.push(`a stop does not tell of ${jobId}`);
   }
+  for (const { executionId } of [...report.stopped, ...report.recovered]) {
+    const agent = ledger.agents.find((one) => one.executionId === executionId);
+    if (agent === undefined || agent.closes.some(({ settledAt }) => settledAt !== null)) continue;
+    const earlier = ledger.stops.filter(
+      (other) => other !== stop && (other.decidedAt ?? stop.decidedAt ?? 0) < (stop.decidedAt ?? 0),
+    );
+    if (earlier.some((other) => isOlderAgent(ledger, other, agent)))
+      ledger.problems.push(`${executionId} is stopped a second time`);
+  }
   checkOnce(ledger, report);
 }
 
@@ -90,10 +102,17 @@ function checkSettled(ledger: StopLedger, stop: StopNote, left: readonly StopEnt
   }
   for (const job of ledger.jobs) {
     if (!isOlderJob(ledger, stop, job)) continue;
+    if (isBodyLive(job) && job.signalAt === null) ledger.problems.push(`the body of ${job.jobId} was not told to end`);
     if (isBodyLive(job) && !left.some(({ jobId }) => jobId === job.jobId))
       ledger.problems.push(`the body of ${job.jobId} is live after a stop has settled`);
     if (ledger.isUnfinished(job)) ledger.problems.push(`${job.jobId} has not ended after a stop has settled`);
   }
+}
+
+/** When nothing is left to do and no time has passed: a stop by force waits for nothing but the store. */
+export function checkForced(ledger: StopLedger): void {
+  for (const { isForced, isSettled } of ledger.stops)
+    if (isForced && !isSettled) ledger.problems.push('a stop by force has not settled');
 }
 
 /** When everything that hung was let go, and everybody was answered. */
@@ -101,11 +120,17 @@ export function checkAll(ledger: StopLedger): void {
   for (const agent of ledger.agents) checkAgent(ledger, agent);
   for (const job of ledger.jobs) checkJob(ledger, job);
   for (const prompt of ledger.prompts) checkPrompt(ledger, prompt);
+  for (const { found, report } of ledger.stops) {
+    for (const sessionId of found.atWork) {
+      const isUnreadable = report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;
+      const isOver = ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled' || to === 'failed') === true;
+      if (!isUnreadable && !isOver) ledger.problems.push(`${sessionId} was at work when it was stopped, and is not cancelled`);
+    }
+  }
   for (const [sessionId, changes] of ledger.states) {
     for (const [index, { from, to }] of changes.entries()) {
       if (from === 'failed' || from === 'cancelled') ledger.problems.push(`${sessionId} was ${from}, and is ${to}`);
-      const isAtWork = from === 'starting' || from === 'running' || from === 'waiting_for_input';
-      if (to === 'cancelled' && !isAtWork) ledger.problems.push(`${sessionId} was ${from}, and is cancelled`);
+      if (to === 'cancelled' && !AT_WORK.includes(from)) ledger.problems.push(`${sessionId} was ${from}, and is cancelled`);
       if (to === 'cancelled' && !ledger.stops.some((stop) => ledger.covers(stop, sessionId)))
         ledger.problems.push(`${sessionId} is cancelled by a stop of another`);
       const next = changes[index + 1];
@@ -180,8 +205,11 @@ function checkPrompt(ledger: StopLedger, prompt: PromptNote): void {
         ledger.problems.push(`${promptId} was asked before a stop, and reached an agent started after it`);
   if (older.length > 0) return;
   const code = answer !== null && typeof answer === 'object' ? answer.refused : null;
-  // While the stop is being stored, its agent is still there.
-  const isAmidst = covering.some(({ answeredAt }) => prompt.askedAt <= (answeredAt ?? Number.POSITIVE_INFINITY));
+  // While the stop is being stored, its session looks as before, and its agent is still there.
+  const isDoomed =
+    ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled') === true ||
+    prompt.reached.some(({ agent }) => covering.some((stop) => isOlderAgent(ledger, stop, agent)));
+  const isAmidst = isDoomed && covering.some(({ answeredAt }) => prompt.askedAt <= (answeredAt ?? Number.POSITIVE_INFINITY));
   if (code === 'task.stopping' || (code === 'session.stopped' && !isAmidst))
     ledger.problems.push(`${promptId} was refused ${code}, and no stop is newer`);
   if (told.includes('stopped')) ledger.problems.push(`the ticket of ${promptId} was stopped, and no stop is newer`);

@@ -53,6 +53,8 @@ const stop = fc.record({
   isForced: fc.constantFrom(false, false, true),
   /** Steps that it waits before it is asked for. */
   after: fc.nat(30),
+  /** What somebody wants in the same tick, and just before. */
+  justBefore: fc.array(wish, { maxLength: 2 }),
 });
 type Stop = typeof stop extends fc.Arbitrary<infer One> ? One : never;
 export const stops = fc.array(stop, { minLength: 1, maxLength: 2 });
@@ -78,11 +80,12 @@ export class StopCrowd {
     }
   }
 
-  async #stopper({ session: index, isForced, after }: Stop): Promise<void> {
+  async #stopper({ session: index, isForced, after, justBefore }: Stop): Promise<void> {
     const { ticks, ledger, sessionIds } = this.#scene;
     for (let step = 0; step < after; step++) await ticks.hop('a stopper waits');
+    for (const one of justBefore) this.#act(one);
     const own = sessionIds.filter((sessionId) => ledger.taskOf(sessionId) === STOPPED);
-    const note = ledger.stopped(STOPPED, index === null ? null : (own[index % own.length] ?? null));
+    const note = ledger.stopped(STOPPED, index === null ? null : (own[index % own.length] ?? null), isForced);
     void checkStop(ledger, note, this.#scene.stop(note, isForced));
   }
 
@@ -108,6 +111,18 @@ export class StopCrowd {
       note.cancelledAt ??= ledger.now;
       offstage.cancel(note.jobId).catch(codeOf);
     } else void scene.pass(one.ms);
+  }
+
+  /** Everything that can still happen happens. */
+  async settle(): Promise<void> {
+    const { ticks, agents, ledger } = this.#scene;
+    const waiting = (): number => ledger.prompts.filter(({ answer, told }) => answer === null || told.length === 1).length;
+    for (let round = 0; round < 4 || waiting() > 0; round++) {
+      if (round === 40) return;
+      agents.answerAll();
+      await ticks.pump(this.#scene.pass(60_001));
+      await ticks.drain();
+    }
   }
 
   /** What is asked for after every stop is normal, also in the task that was stopped. */

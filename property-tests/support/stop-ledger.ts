@@ -9,6 +9,9 @@ import { isTerminal, type ReasonCode, type SessionState } from '../../src/model/
 import type { StopReport } from '../../src/model/stop.ts';
 import type { Ticks } from './ticks.ts';
 
+/** The states that a stop moves. */
+export const AT_WORK: readonly (SessionState | null)[] = ['starting', 'running', 'waiting_for_input'];
+
 /** One start of an agent, whatever came of it. */
 export interface AgentNote {
   readonly executionId: string;
@@ -71,11 +74,14 @@ export interface StopNote {
   readonly askedAt: number;
   decidedAt: number | null;
   /** Of what it covers, what lived when it decided. */
-  found: { readonly agents: readonly AgentNote[]; readonly jobs: readonly JobNote[] };
+  found: { readonly agents: readonly AgentNote[]; readonly jobs: readonly JobNote[]; readonly atWork: readonly string[] };
+  readonly isForced: boolean;
   /** Answered, by a report or by an error. */
   answeredAt: number | null;
   refused: string | null;
   report: StopReport | null;
+  /** Its last report was given, or it was refused. */
+  isSettled: boolean;
 }
 
 export class StopLedger {
@@ -151,16 +157,18 @@ export class StopLedger {
     return note;
   }
 
-  stopped(taskId: string, sessionId: string | null): StopNote {
+  stopped(taskId: string, sessionId: string | null, isForced: boolean): StopNote {
     const note: StopNote = {
       taskId,
       sessionId,
+      isForced,
       askedAt: this.now,
       decidedAt: null,
-      found: { agents: [], jobs: [] },
+      found: { agents: [], jobs: [], atWork: [] },
       answeredAt: null,
       refused: null,
       report: null,
+      isSettled: false,
     };
     this.stops.push(note);
     return note;
@@ -171,7 +179,12 @@ export class StopLedger {
     stop.decidedAt = this.now;
     const agents = this.agents.filter((agent) => this.covers(stop, agent.sessionId) && isAgentLive(agent));
     const jobs = this.jobs.filter((job) => this.coversJob(stop, job) && job.bodyEndedAt === null && this.isUnfinished(job));
-    stop.found = { agents, jobs };
+    // Their agents are there, and nobody has told them to end.
+    const current = agents.filter(
+      ({ leftAt, signalAt, startedAt }) => startedAt !== null && leftAt === null && signalAt === null,
+    );
+    const atWork = current.filter(({ sessionId }) => AT_WORK.includes(this.states.get(sessionId)?.at(-1)?.to ?? 'created'));
+    stop.found = { agents, jobs, atWork: atWork.map(({ sessionId }) => sessionId) };
     this.onDecided?.();
     this.onDecided = null;
   }

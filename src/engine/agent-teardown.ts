@@ -5,7 +5,8 @@
  * ATD2  `close` is called until one call has resolved; after one that failed, again, each time later.
  * ATD3  The execution leaves the registry, and its process record the store, only when `close` has resolved.
  * ATD4  When the grace is over it is detached: that is said, whoever waited goes on, and it is looked after further.
- * ATD5  Ending the same one again begins nothing anew; by force it takes the rest of the grace away.
+ * ATD5  Ending the same one again begins nothing anew; by force it takes the rest of the grace away. A grace that somebody waits for does not
+ *       grow.
  */
 import type { StopTimer } from '../model/clock.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -19,6 +20,8 @@ import { errorMessage } from './outcome.ts';
 export class Teardown {
   readonly session: LiveSession;
   readonly close: () => Promise<unknown>;
+  /** Somebody waits for its end, and was told by when to expect it. */
+  isAwaited: boolean;
   /** A call of `close` has not settled. */
   isClosing = false;
   /** Why the last call failed, in words; null while it has not. */
@@ -29,8 +32,9 @@ export class Teardown {
   stopRetry: StopTimer = noop;
   stopGrace: StopTimer = noop;
 
-  constructor(session: LiveSession, close: () => Promise<unknown>) {
+  constructor(session: LiveSession, isAwaited: boolean, close: () => Promise<unknown>) {
     this.session = session;
+    this.isAwaited = isAwaited;
     this.close = close;
   }
 }
@@ -45,7 +49,7 @@ export class AgentTeardown {
   /** Its signal fires with `reason` where it has not yet; then `close` is called. */
   begin(session: LiveSession, execution: AgentExecution, close: () => Promise<unknown>): void {
     if (execution.teardown !== null) return;
-    execution.teardown = new Teardown(session, close);
+    execution.teardown = new Teardown(session, execution.teardownAt !== null, close);
     const { clock, cancelGraceMs, shutdownGraceMs } = this.#core.settings;
     const graceMs = this.#core.isClosing ? Math.min(cancelGraceMs, shutdownGraceMs) : cancelGraceMs;
     execution.graceDueAt = Math.min(execution.graceDueAt, clock.monotonic() + graceMs);
@@ -53,18 +57,23 @@ export class AgentTeardown {
     this.#try(execution, execution.teardown);
   }
 
-  /** One whose `close` has failed is closed again at once, with a new grace. Answers whether it was such a one. */
+  /**
+   * One whose `close` has failed is closed again at once, with a new grace, unless somebody waits for the end of the last one. Answers whether
+   * it was such a one.
+   */
   retry(execution: AgentExecution): boolean {
     const { teardown } = execution;
     if (teardown === null || teardown.isClosing || execution.outcome === 'gone') return false;
     teardown.stopRetry();
+    const dueAt = teardown.isAwaited && execution.outcome === null ? execution.graceDueAt : Number.POSITIVE_INFINITY;
+    teardown.isAwaited = true;
     execution.outcome = null;
     if (execution.phase === 'detached') {
       execution.phase = 'retiring';
       this.#core.countDetachedAgents(-1);
     }
     const { clock, cancelGraceMs } = this.#core.settings;
-    execution.graceDueAt = clock.monotonic() + cancelGraceMs;
+    execution.graceDueAt = Math.min(dueAt, clock.monotonic() + cancelGraceMs);
     this.#armGrace(execution, teardown);
     this.#try(execution, teardown);
     return true;
