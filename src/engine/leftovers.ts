@@ -3,13 +3,14 @@
  *
  * LFT1  Absent is only what has no record, or whose process is gone or proven not ours; everything else is unknown, with its cause.
  * LFT2  What is provably ours is ended, whenever somebody asks.
+ * LFT3  A record whose owner cannot be read is said, and hides none of the others.
  */
-import { offstageError } from '../model/errors.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { ProcessRecord } from '../model/records.ts';
 import type { StopEntry } from '../model/stop.ts';
 import { removeProcess } from '../persistence/process-row.ts';
 import type { Core } from './core.ts';
-import { errorOf } from './outcome.ts';
+import { errorMessage, errorOf, storeErrorOf } from './outcome.ts';
 import { readProcessRecords } from './process-records.ts';
 import type { StopScope } from './stop-epochs.ts';
 
@@ -18,37 +19,62 @@ export interface Leftovers {
   readonly ended: readonly StopEntry[];
   /** Perhaps still at work; `error` says what is known. */
   readonly unknown: readonly StopEntry[];
+  /** Why not all could be looked at; null: all were. */
+  readonly failure: OffstageError | null;
 }
 
-/** Looks at what may be left of the scope, and ends what is ours. @throws OffstageError `store.failed`, `store.closed` */
-export async function endLeftovers(core: Core, scope: StopScope, sessionIds: ReadonlySet<string>): Promise<Leftovers> {
+export interface LeftoverQuery {
+  readonly scope: StopScope;
+  /** The sessions of the scope. */
+  readonly sessionIds: ReadonlySet<string>;
+  /** No grace. */
+  readonly isForced: boolean;
+}
+
+/** Looks at what may be left of the scope, and ends what is ours. Never rejects. */
+export async function endLeftovers(core: Core, query: LeftoverQuery): Promise<Leftovers> {
   const ended: StopEntry[] = [];
   const unknown: StopEntry[] = [];
-  const records = (await readProcessRecords(core.store)).filter((record) => !isOurs(core, record));
-  await Promise.all(
-    records.map(async (record) => {
-      const sessionId = await sessionOf(core, record, scope, sessionIds);
-      if (sessionId === null) return;
-      const { executionId, jobId } = record;
-      const entry: StopEntry = { sessionId, executionId, ...(jobId === null ? {} : { jobId }) };
-      const { verdict, detail } = await verdictOf(core, record);
-      if (verdict === 'unverified') {
-        unknown.push({ ...entry, error: errorOf(offstageError('execution.unknown', { executionId, message: detail })) });
-        return;
-      }
-      core.submit({ changes: [], rows: [removeProcess(executionId)] });
-      if (verdict === 'killed') ended.push(entry);
-    }),
-  );
-  return { ended, unknown };
+  let failure: OffstageError | null = null;
+  const look = async (record: ProcessRecord): Promise<void> => {
+    const sessionId = await sessionOf(core, record, query);
+    if (sessionId === null) return;
+    const { executionId, jobId } = record;
+    const entry: StopEntry = { sessionId, executionId, ...(jobId === null ? {} : { jobId }) };
+    const { verdict, detail } = await verdictOf(core, record, query.isForced);
+    if (verdict === 'unverified') {
+      unknown.push({ ...entry, error: errorOf(offstageError('execution.unknown', { executionId, message: detail })) });
+      return;
+    }
+    await forget(core, executionId);
+    if (verdict === 'killed') ended.push(entry);
+  };
+  const failed = (error: unknown): void => {
+    failure ??= storeErrorOf(error);
+  };
+  try {
+    const records = (await readProcessRecords(core.store)).filter((record) => !isOurs(core, record));
+    await Promise.all(records.map((record) => look(record).catch(failed)));
+  } catch (error) {
+    failed(error);
+  }
+  return { ended, unknown, failure };
 }
 
-async function verdictOf(core: Core, record: ProcessRecord): ReturnType<Core['reap']> {
+async function verdictOf(core: Core, record: ProcessRecord, isForced: boolean): ReturnType<Core['reap']> {
   try {
-    return await core.reap(record);
+    return await core.reap(record, { isForced });
   } catch (error) {
-    return { verdict: 'unverified', detail: String((error as Error).message) };
+    return { verdict: 'unverified', detail: errorMessage(error) };
   }
+}
+
+/** Resolves when that is stored, or cannot be for now. */
+function forget(core: Core, executionId: string): Promise<void> {
+  if (core.isClosed) return Promise.resolve();
+  return new Promise((resolve) => {
+    core.submit({ changes: [], rows: [removeProcess(executionId)], acknowledge: () => resolve() });
+  });
 }
 
 /** Launched by this process, which looks after it. */
@@ -61,13 +87,15 @@ function isOurs({ registry }: Core, { executionId, jobId }: ProcessRecord): bool
 async function sessionOf(
   core: Core,
   { sessionId, jobId }: ProcessRecord,
-  scope: StopScope,
-  sessionIds: ReadonlySet<string>,
+  { scope, sessionIds }: LeftoverQuery,
 ): Promise<string | null> {
   if (jobId === null) return sessionId !== null && sessionIds.has(sessionId) ? sessionId : null;
   const job = await core.rows.find(jobId);
   if (job === null || job === 'expired') return null;
   const { base } = job;
-  const isInScope = scope.sessionId === null ? base.taskId === scope.taskId : base.sessionId === scope.sessionId;
+  const isInScope =
+    scope.sessionId === null
+      ? base.taskId === scope.taskId
+      : base.sessionId === scope.sessionId || base.callerSessionId === scope.sessionId;
   return isInScope ? base.sessionId : null;
 }

@@ -33,7 +33,8 @@ export interface ReapVerdict {
   readonly detail: string;
 }
 
-export type ProcessReaper = (record: ProcessRecord) => Promise<ReapVerdict>;
+/** `isForced`: it is not asked to end, but killed at once. */
+export type ProcessReaper = (record: ProcessRecord, options?: { readonly isForced: boolean }) => Promise<ReapVerdict>;
 
 /** What recovery found and did. */
 export interface RecoveryReport {

@@ -9,6 +9,7 @@ import type { JobError } from '../model/records.ts';
 import type { StopEntry, StopReport } from '../model/stop.ts';
 import type { AgentEnd, AgentExecution } from './agent-execution.ts';
 import type { Core } from './core.ts';
+import type { Leftovers } from './leftovers.ts';
 import type { LiveJob } from './live-job.ts';
 import { errorOf } from './outcome.ts';
 import type { StopSources } from './stop-sources.ts';
@@ -33,6 +34,7 @@ export interface StopTarget {
 /** What a stop came to. */
 export interface Outcome {
   readonly sources: StopSources;
+  readonly leftovers: Leftovers;
   readonly targets: readonly StopTarget[];
   readonly detached: readonly StopTarget[];
   readonly absent: readonly string[];
@@ -111,17 +113,17 @@ export async function settledReport(outcome: Outcome): Promise<StopReport> {
 }
 
 function listed(
-  { sources, detached, absent, isDurable }: Outcome,
+  { sources, leftovers, detached, absent, isDurable }: Outcome,
   told: readonly { readonly list: StopKind | 'failed'; readonly entry: StopEntry }[],
 ): StopReport {
   const of = (list: StopKind | 'failed'): StopEntry[] => told.filter((one) => one.list === list).map(({ entry }) => entry);
   return {
     stopped: of('stopped'),
-    recovered: [...of('recovered'), ...sources.leftovers.ended],
+    recovered: [...of('recovered'), ...leftovers.ended],
     alreadyStopping: of('alreadyStopping'),
     detached: [...of('detached'), ...detached.map((target) => ({ ...target.entry, error: target.left() }))],
     absent: absent.map((sessionId) => ({ sessionId })),
-    failed: [...of('failed'), ...sources.leftovers.unknown],
+    failed: [...of('failed'), ...leftovers.unknown],
     loadErrors: sources.loadErrors,
     durable: isDurable,
   };

@@ -5,12 +5,12 @@
  * SSO2  A session that only the registry knows of has its row read anew; one that cannot be read keeps its executions and its error.
  */
 import { SESSION_STATES } from '../machines/session.ts';
-import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import type { OffstageError } from '../model/errors.ts';
 import type { SessionRow } from '../model/records.ts';
 import type { StopEntry } from '../model/stop.ts';
 import type { Core } from './core.ts';
 import { endLeftovers, type Leftovers } from './leftovers.ts';
-import { errorMessage, errorOf } from './outcome.ts';
+import { errorOf, storeErrorOf } from './outcome.ts';
 import type { Sessions } from './sessions.ts';
 import type { StopScope } from './stop-epochs.ts';
 
@@ -21,13 +21,12 @@ export interface StopSources {
   readonly loadErrors: readonly StopEntry[];
   /** Why a whole source could not be read; null: all were. */
   readonly failure: OffstageError | null;
-  readonly leftovers: Leftovers;
+  /** Being looked at; what lives is not kept waiting for it. Never rejects. */
+  readonly leftovers: Promise<Leftovers>;
 }
 
-const NO_LEFTOVERS: Leftovers = { ended: [], unknown: [] };
-
 /** @throws OffstageError `task.not_found`; `store.*` when the store fails and nothing runs */
-export async function sourcesOfTask(core: Core, sessions: Sessions, taskId: string): Promise<StopSources> {
+export async function sourcesOfTask(core: Core, sessions: Sessions, taskId: string, isForced: boolean): Promise<StopSources> {
   const scope: StopScope = { taskId, sessionId: null };
   const found = new Findings(core, sessions);
   const isLive = (): boolean => {
@@ -48,11 +47,16 @@ export async function sourcesOfTask(core: Core, sessions: Sessions, taskId: stri
     found.fail(error);
   }
   await found.readRegistered(taskId, () => true);
-  return found.close(scope);
+  return found.close(scope, isForced);
 }
 
 /** @throws OffstageError `session.not_found`; `store.*` when the store fails and nothing runs */
-export async function sourcesOfSession(core: Core, sessions: Sessions, sessionId: string): Promise<StopSources> {
+export async function sourcesOfSession(
+  core: Core,
+  sessions: Sessions,
+  sessionId: string,
+  isForced: boolean,
+): Promise<StopSources> {
   const found = new Findings(core, sessions);
   // What lives of it knows its task, whatever becomes of its row.
   const live = core.liveness.find(sessionId);
@@ -66,7 +70,7 @@ export async function sourcesOfSession(core: Core, sessions: Sessions, sessionId
     found.cannotLoad(sessionId, error);
   }
   await found.readRegistered(taskId, (one) => one === sessionId);
-  return found.close({ taskId, sessionId });
+  return found.close({ taskId, sessionId }, isForced);
 }
 
 class Findings {
@@ -90,9 +94,7 @@ class Findings {
   }
 
   fail(error: unknown): void {
-    this.#failure ??= isOffstageError(error)
-      ? error
-      : offstageError('store.failed', { message: errorMessage(error) }, { cause: error });
+    this.#failure ??= storeErrorOf(error);
   }
 
   /** SSO2. */
@@ -113,14 +115,9 @@ class Findings {
     );
   }
 
-  async close(scope: StopScope): Promise<StopSources> {
-    let leftovers = NO_LEFTOVERS;
-    const known = new Set(scope.sessionId === null ? [...this.#rows.keys(), ...this.#errors.keys()] : [scope.sessionId]);
-    try {
-      leftovers = await endLeftovers(this.#core, scope, known);
-    } catch (error) {
-      this.fail(error);
-    }
+  close(scope: StopScope, isForced: boolean): StopSources {
+    const sessionIds = new Set(scope.sessionId === null ? [...this.#rows.keys(), ...this.#errors.keys()] : [scope.sessionId]);
+    const leftovers = endLeftovers(this.#core, { scope, sessionIds, isForced });
     const { agents } = this.#core.registry.ofTask(scope.taskId);
     const loadErrors = [...this.#errors].map(([sessionId, error]): StopEntry => {
       const executionId = agents.find((execution) => execution.sessionId === sessionId)?.executionId;

@@ -18,6 +18,7 @@ import type { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
 import { namesOf, readFlag, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
+import type { Leftovers } from './leftovers.ts';
 import type { LiveJob } from './live-job.ts';
 import type { LiveSession } from './live-session.ts';
 import { pass } from './pause-points.ts';
@@ -78,7 +79,7 @@ export class Stops {
     checkId('taskId', taskId);
     const options = checked(given);
     this.#core.assertOpen();
-    return this.#stop(() => sourcesOfTask(this.#core, this.#host.sessions, taskId), options);
+    return this.#stop(() => sourcesOfTask(this.#core, this.#host.sessions, taskId, options.isForced), options);
   }
 
   /** @throws OffstageError `session.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing` */
@@ -86,7 +87,7 @@ export class Stops {
     checkId('sessionId', sessionId);
     const options = checked(given);
     this.#core.assertOpen();
-    return this.#stop(() => sourcesOfSession(this.#core, this.#host.sessions, sessionId), options);
+    return this.#stop(() => sourcesOfSession(this.#core, this.#host.sessions, sessionId, options.isForced), options);
   }
 
   async #stop(read: () => Promise<StopSources>, options: CheckedStop): Promise<StopResult> {
@@ -106,11 +107,12 @@ export class Stops {
     const isDurable = (await Promise.all(decided.told)).every((durable) => durable);
     // A close that throws, or rejects at once, has said so by then.
     await new Promise<void>((resolve) => settings.clock.nextTurn(resolve));
-    const outcome: Outcome = { ...decided, sources, isDurable };
+    const leftovers = await sources.leftovers;
+    const outcome = outcomeOf(decided, sources, leftovers, isDurable);
     const report = reportOf(outcome);
     this.#log(sources.scope, outcome);
-    assertStopped(sources, report);
-    await this.#moveToReview(sources, report.failed.length > 0);
+    assertStopped(outcome.sources, report);
+    await this.#moveToReview(outcome.sources, report.failed.length > 0);
     return { ...report, settled: settledReport(outcome) };
   }
 
@@ -302,8 +304,12 @@ export class Stops {
     }
   }
 
-  #log({ taskId }: StopScope, { targets, detached, sources }: Outcome): void {
+  #log({ taskId }: StopScope, { targets, detached, leftovers, sources }: Outcome): void {
     const { log } = this.#core.settings;
+    for (const entry of leftovers.ended)
+      log('info', 'stop', { taskId, ...entry, source: 'registry', outcome: 'recovered', error: null });
+    for (const { error, ...entry } of leftovers.unknown)
+      log('warn', 'stop', { taskId, ...entry, source: 'registry', outcome: 'failed', error: error?.message });
     for (const { entry, kind, source, failure } of [...targets, ...detached]) {
       log('info', 'stop', {
         taskId,
@@ -327,6 +333,18 @@ function withoutRemoved(sources: StopSources, epochs: StopEpochs, stamp: Request
     throw sessionId === null ? offstageError('task.not_found', { taskId }) : offstageError('session.not_found', { sessionId });
   }
   return { ...sources, rows: new Map([...rows].filter(([, row]) => !epochs.isGone(row, stamp))) };
+}
+
+function outcomeOf(decided: Told, sources: StopSources, leftovers: Leftovers, isDurable: boolean): Outcome {
+  const looked = new Set([...leftovers.ended, ...leftovers.unknown].map(({ sessionId }) => sessionId));
+  return {
+    ...decided,
+    // Where something was left, or may be, it is told of there.
+    absent: decided.absent.filter((sessionId) => !looked.has(sessionId)),
+    sources: { ...sources, failure: sources.failure ?? leftovers.failure },
+    leftovers,
+    isDurable,
+  };
 }
 
 const isActive = (row: SessionRow | null): boolean => row !== null && SESSION_STATES[row.state].active;
