@@ -93,10 +93,9 @@ export class Prompts {
     return { changed: true };
   }
 
-  /** A prompt that is on its way and has not begun ends here, in this instant; one that has begun ends with its agent. */
-  endClaim(session: LiveSession, error: OffstageError): void {
-    const { claimant } = session;
-    if (claimant === null || claimant.generation !== 0) return;
+  /** A prompt that is on its way and has not begun ends here, in this instant; one that has begun ends with its agent, one that is over has ended. */
+  endClaim(session: LiveSession, claimant: OpenPrompt, error: OffstageError): void {
+    if (session.claimant !== claimant || claimant.generation !== 0) return;
     claimant.abort(error);
     claimant.hasEnded = true;
     session.claimant = null;

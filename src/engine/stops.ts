@@ -219,7 +219,9 @@ export class Stops {
     const kind = isActive(row) ? 'stopped' : 'recovered';
     const { captured, isEnding } = this.#stopAgents(found, kind, options, into);
     const tickets = found.live === null ? [] : prompts.line.takeAll(found.live);
-    const isWaiting = tickets.length > 0 || (found.live !== null && found.live.claimant !== null);
+    // The one of this tick: by the time that this is stored another one may have taken its place.
+    const claimant = found.live?.claimant ?? null;
+    const isWaiting = tickets.length > 0 || claimant !== null;
     const isOpen = row?.state === 'starting' || row?.state === 'running';
     const hasJobs = found.jobs.some((job) => !job.isDecidedEnd);
     if (captured.length === 0 && !isEnding && !isOpen && !hasJobs && !isWaiting) return false;
@@ -234,7 +236,7 @@ export class Stops {
           event,
           isForced: options.isForced,
           rows: tickets.map(({ ticketId }) => removeTicketOperation(ticketId)),
-          committed: () => prompts.endClaim(session, error),
+          committed: () => claimant !== null && prompts.endClaim(session, claimant, error),
           effects: (durable) => {
             prompts.line.tellStopped(session, tickets, error);
             resolve(durable);
