@@ -7,6 +7,7 @@ import { offstageError } from '../../src/model/errors.ts';
 import type { SessionRow } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { KEYS, RANGES } from '../../src/persistence/row-keys.ts';
+import type { Store } from '../../src/persistence/store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { bareAgent, held, heldStart } from '../support/bare-agent.ts';
@@ -87,6 +88,9 @@ describe('what comes late', () => {
     await lab.settled();
     expect(close).toHaveBeenCalledTimes(1);
     expect(statesOf(lab, 's')).toEqual(['created', 'starting', 'cancelled']);
+    // Nothing is on its way any more in the instant that tells of it.
+    const event = lab.engine.events.findLast(({ type }) => type === 'session.state_changed');
+    expect(event).toMatchObject({ newState: 'cancelled', foregroundActivity: null, activeSubagentCount: 0 });
     expect(await s.view()).toMatchObject({ state: 'cancelled', executionId: null, endingAgents: 0 });
   });
 
@@ -151,6 +155,7 @@ describe('what cannot be stored', () => {
     expect(result).toMatchObject({ stopped: [{ sessionId: 's', executionId: s.executionId }], durable: false });
     await lab.settled();
     expect([s.agent.isClosed, (await rowOf(store, 's')).state]).toEqual([true, 'running']);
+    expect(await s.view()).toMatchObject({ executionId: null, foregroundActivity: null, turn: null });
     store.failAll(null);
     await lab.clock.advance(60_000);
     expect([(await rowOf(store, 's')).state, statesOf(lab, 's').at(-1)]).toEqual(['cancelled', 'cancelled']);
@@ -175,17 +180,44 @@ describe('what cannot be stored', () => {
 });
 
 describe('absent and failed, predecessors and strangers', () => {
+  const leftBehind = (): Promise<Store> =>
+    storeWith({ sessions: [session('s', 'waiting_for_input')], processes: [agentProcess('e', 's')] });
+
   it.each([
     ['gone', 'absent', nothingRunning],
     ['unverified', 'failed', { code: 'stop.failed', details: { failed: [{ sessionId: 's', executionId: 'e' }] } }],
   ] as const)('L144: an execution of an earlier process that is %s now is %s', async (verdict, _kind, failure) => {
-    const store = await storeWith({ sessions: [session('s', 'waiting_for_input')], processes: [agentProcess('e', 's')] });
+    const store = await leftBehind();
     let now: 'gone' | 'unverified' = 'unverified';
     await using lab = await sessionLab({ store, reap: async () => ({ verdict: now, detail: 'looked at' }) });
     now = verdict;
     await expect(lab.offstage.tasks.stop('t')).rejects.toMatchObject(failure);
     expect((await lab.offstage.processes()).length).toBe(verdict === 'gone' ? 0 : 1);
     expect((await rowOf(store, 's')).state).toBe('waiting_for_input');
+  });
+
+  it('L144: one that can be proven ours only now is ended, and its row stays', async () => {
+    const store = await leftBehind();
+    let now: 'killed' | 'unverified' = 'unverified';
+    await using lab = await sessionLab({ store, reap: async () => ({ verdict: now, detail: 'looked at' }) });
+    now = 'killed';
+    const { recovered, failed } = await lab.offstage.tasks.stop('t');
+    expect([recovered, failed]).toEqual([[{ sessionId: 's', executionId: 'e' }], []]);
+    expect([await lab.offstage.processes(), (await rowOf(store, 's')).state]).toEqual([[], 'waiting_for_input']);
+  });
+
+  it('L144: nobody can say it is absent because the row of its session cannot be read', async () => {
+    const reads = failingReads(await leftBehind());
+    await using lab = await sessionLab({
+      store: reads.store,
+      reap: async () => ({ verdict: 'unverified', detail: 'looked at' }),
+    });
+    reads.fail(KEYS.session('s'));
+    const left = { sessionId: 's', executionId: 'e', error: { code: 'execution.unknown' } };
+    await expect(lab.offstage.tasks.stop('t')).rejects.toMatchObject({
+      code: 'stop.failed',
+      details: { failed: [left], loadErrors: [{ sessionId: 's' }] },
+    });
   });
 
   it('L144: beside each other they are told apart', async () => {
@@ -253,20 +285,38 @@ describe('absent and failed, predecessors and strangers', () => {
     expect(closes.count).toBe(2);
   });
 
-  it('L151: the active query fails, and the registry has pairs: those are stopped, the error surfaces', async () => {
+  it('L151: the active query fails, and the registry has pairs: those are stopped, in their order, and the error surfaces', async () => {
     const reads = failingReads();
     await using lab = await taskLab({ store: reads.store });
     const one = await orphan(lab, 'orphan', 't');
-    const s = await lab.running('s', 't');
+    const sessions = [await lab.running('z', 't'), await lab.running('s', 't')];
     reads.fail(RANGES.taskSessions('t').gte);
     const report = await stopAll(lab);
-    expect(report.stopped).toEqual([{ sessionId: 's', executionId: s.executionId }]);
+    expect(report.stopped.map(({ sessionId }) => sessionId)).toEqual(['s', 'z']);
     expect(report.recovered).toEqual([{ sessionId: 'orphan', executionId: one.executionId }]);
-    expect([s.agent.isClosed, one.s.agent.isClosed, (await s.view()).state]).toEqual([true, true, 'cancelled']);
+    expect([one.s, ...sessions].map(({ agent }) => agent.isClosed)).toEqual([true, true, true]);
+    for (const s of sessions) expect((await s.view()).state).toBe('cancelled');
     expect(lab.engine.log.filter(({ event }) => event === 'stop.source_failed')).toHaveLength(1);
     reads.heal();
     // Who else is at work was not to be seen.
     expect(await taskState(lab)).toBe('in_progress');
+  });
+
+  it('L151: and nor can the row of one of them be read: its agent is torn down, and the session not cancelled', async () => {
+    const reads = failingReads();
+    await using lab = await taskLab({ store: reads.store });
+    const s = await lab.running('s', 't');
+    const since = lab.engine.events.length;
+    reads.fail(RANGES.taskSessions('t').gte);
+    reads.fail(KEYS.session('s'));
+    const { recovered, loadErrors, settled } = await lab.offstage.tasks.stop('t');
+    const entry = { sessionId: 's', executionId: s.executionId };
+    expect([recovered, loadErrors]).toMatchObject([[entry], [{ ...entry, error: { code: 'store.failed' } }]]);
+    await settled;
+    await lab.settled();
+    reads.heal();
+    expect([s.agent.isClosed, statesOf(lab, 's', since)]).toEqual([true, ['waiting_for_input']]);
+    expect(await s.view()).toMatchObject({ interrupted: true, executionId: null });
   });
 
   it.each([

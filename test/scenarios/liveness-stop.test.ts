@@ -118,6 +118,9 @@ describe('what a stop stops', () => {
       event: 'stop.source_failed',
       fields: { taskId: 't', error: expect.stringContaining(key) },
     });
+    reads.heal();
+    // Who else is at work was not to be seen.
+    expect(await taskState(lab)).toBe('in_progress');
   });
 
   it('L127: with nothing that runs, a lookup failure is no word for nothing running', async () => {

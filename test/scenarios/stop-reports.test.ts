@@ -5,7 +5,7 @@ import type { SessionState, TaskState } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
-import { held } from '../support/bare-agent.ts';
+import { held, watched } from '../support/bare-agent.ts';
 import { gate, scripted, stubborn } from '../support/executors.ts';
 import { rowOf, session, storeWith } from '../support/left-behind.ts';
 import { sessionLab } from '../support/sessions.ts';
@@ -42,12 +42,34 @@ describe('rows', () => {
 
   it('waiting for input with something live in it is cancelled, with nothing in it it is absent and stays', async () => {
     const executor = gate();
-    const store = await storeWith({ sessions: [session('live', 'waiting_for_input'), session('still', 'waiting_for_input')] });
+    const others = (['idle', 'completed', 'failed', 'cancelled'] as const).map((state) => session(state, state));
+    const waiting = ['live', 'still'].map((id) => session(id, 'waiting_for_input'));
+    const store = await storeWith({ sessions: [...waiting, ...others] });
     await using lab = await sessionLab({ store, executors: { gate: executor } });
     await lab.offstage.spawn({ kind: 'gate', sessionId: 'live' });
     await lab.settled();
     expect((await stopAll(lab)).absent).toEqual([{ sessionId: 'still' }]);
     expect([(await rowOf(store, 'live')).state, (await rowOf(store, 'still')).state]).toEqual(['cancelled', 'waiting_for_input']);
+  });
+
+  it('a job whose end is on its way to the store is no part of it; nothing running is said when that is stored', async () => {
+    const executor = gate();
+    const store = controlledStore(memoryStore());
+    await using lab = await taskLab({ store, executors: { gate: executor } });
+    await lab.create('s', 't');
+    const { jobId } = await lab.offstage.spawn({ kind: 'gate', sessionId: 's' });
+    await executor.started(jobId);
+    await lab.settled();
+    store.hold();
+    await executor.release(jobId, 'done');
+    await lab.settled();
+    const stopping = lab.offstage.tasks.stop('t');
+    const watch = watched(stopping);
+    await lab.settled();
+    expect(watch.hasSettled).toBe(false);
+    store.release();
+    await expect(stopping).rejects.toMatchObject({ ...nothingRunning, details: { detached: [] } });
+    expect(await lab.offstage.get(jobId)).toMatchObject({ status: 'completed', resultText: 'done' });
   });
 
   it('one batch carries all that was decided: transitions, intents, and the ends of jobs that had only waited', async () => {
@@ -147,12 +169,9 @@ describe('the settled report', () => {
       [quick.jobId, slow.jobId, good.executionId, hanging.executionId],
       [failing.executionId],
     ]);
-    let hasSettled = false;
-    void settled.then(() => {
-      hasSettled = true;
-    });
+    const watch = watched(settled);
     await lab.clock.advance(GRACE_MS - 1);
-    expect(hasSettled).toBe(false);
+    expect(watch.hasSettled).toBe(false);
     await lab.clock.advance(1);
     const report = await settled;
     expect(idsOf(report.stopped)).toEqual([quick.jobId, good.executionId]);

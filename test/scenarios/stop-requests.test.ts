@@ -167,6 +167,21 @@ describe('what is asked for after stop() has resolved', () => {
     expect([(await fresh.view()).state, (await next.view()).state]).toEqual(['cancelled', 'cancelled']);
   });
 
+  it('also while something older is still on its way, which is refused', async () => {
+    const { lab, reads } = await leftLab();
+    await using _lab = lab;
+    const open = reads.hold('next');
+    const older = codeOf(lab.offstage.sessions.prompt('s', { content: 'older' }));
+    await lab.settled();
+    await stopAll(lab);
+    const job = await lab.offstage.spawn({ kind: 'echo', sessionId: 's' });
+    expect((await lab.offstage.wait(job.jobId)).status).toBe('completed');
+    expect(await codeOf(lab.offstage.sessions.prompt('s', { content: 'newer' }))).toBe('done');
+    open();
+    expect(await older).toBe('task.stopping');
+    expect(lab.mock.prompts.map(({ content }) => content)).toEqual(['newer']);
+  });
+
   it('also while what it stopped is being torn down', async () => {
     const closing = held();
     await using lab = await taskLab();
