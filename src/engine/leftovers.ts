@@ -78,7 +78,7 @@ function forget(core: Core, executionId: string): Promise<void> {
 }
 
 /** Launched by this process, which looks after it. */
-function isOurs({ registry }: Core, { executionId, jobId }: ProcessRecord): boolean {
+export function isOurs({ registry }: Core, { executionId, jobId }: ProcessRecord): boolean {
   if (jobId === null) return registry.agent(executionId) !== undefined;
   return registry.get(jobId)?.executionId === executionId;
 }

@@ -11,6 +11,8 @@ import { pruneOperations } from '../persistence/job-rows.ts';
 import { removeSessionOperations, removeTaskOperations, removeTicketsOf } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
+import { isOurs } from './leftovers.ts';
+import { readProcessRecords } from './process-records.ts';
 import { refused } from './removal-obstacles.ts';
 import type { Sessions } from './sessions.ts';
 import type { StopScope } from './stop-epochs.ts';
@@ -22,6 +24,8 @@ export interface RemovalBatch {
   readonly events: readonly UnnumberedEvent[];
   /** Of the jobs that go: what their outputs are found by. */
   readonly ordinals: readonly number[];
+  /** The execution of a process record that nobody here looks after, if there is one: it is not proven to be gone. */
+  readonly unproven: string | null;
 }
 
 /** All sessions of the scope. @throws OffstageError `session.not_found`, `task.not_found`, `remove.refused` (one cannot be read), `store.*` */
@@ -40,6 +44,10 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
   const rows = await readRows(sessions, scope);
   const at = core.settings.clock.now();
   const sessionIds = new Set(rows.map(({ sessionId }) => sessionId));
+  const records = (await readProcessRecords(core.store)).filter((record) => !isOurs(core, record));
+  const ofJobs = new Map(records.map(({ jobId, executionId }) => [jobId, executionId]));
+  const ofAgent = records.find(({ jobId, sessionId }) => jobId === null && sessionId !== null && sessionIds.has(sessionId));
+  let unproven = ofAgent?.executionId ?? null;
   const operations: StoreOperation[] = await removeTicketsOf(core.store, sessionIds);
   const events: UnnumberedEvent[] = [];
   const ordinals: number[] = [];
@@ -49,6 +57,7 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
       for (const base of jobs) {
         operations.push(...pruneOperations(base, at));
         ordinals.push(base.ordinal);
+        unproven ??= ofJobs.get(base.jobId) ?? null;
       }
     }
     operations.push(...removeSessionOperations(row, at));
@@ -59,5 +68,5 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
     operations.push(...removeTaskOperations(taskId, at));
     events.push({ type: 'task.removed', at, taskId, title, state });
   }
-  return { scope, sessionIds, operations, events, ordinals };
+  return { scope, sessionIds, operations, events, ordinals, unproven };
 }

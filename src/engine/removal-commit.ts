@@ -15,7 +15,7 @@ import { isInScope } from './live-work.ts';
 import { removeOutputFile } from './output-log.ts';
 import type { Prompts } from './prompts.ts';
 import { type RemovalBatch, readRemoval } from './removal-batch.ts';
-import { assertRemovable } from './removal-obstacles.ts';
+import { assertRemovable, refused } from './removal-obstacles.ts';
 import type { Sessions } from './sessions.ts';
 import type { StopScope } from './stop-epochs.ts';
 
@@ -28,13 +28,18 @@ export interface RemovalHost {
 
 /** @throws OffstageError `remove.refused`, `engine.closing`, `engine.degraded`, `store.failed`, `store.corrupt` */
 export async function commitRemoval(core: Core, scope: StopScope, host: RemovalHost): Promise<void> {
-  for (;;) {
+  for (let isSecondLook = false; ; isSecondLook = true) {
     // Nothing is let in any more: when this has passed, only what is on its way to the store can still come.
     assertRemovable(core, scope);
     await allStored(core);
     const batch = await readRemoval(core, host.sessions, scope);
     assertRemovable(core, scope);
     if (isSomethingOnItsWay(core, scope)) continue;
+    if (batch.unproven !== null) {
+      // Its end may have been seen just now, and its record be on its way out.
+      if (!isSecondLook) continue;
+      throw refused(scope, `nobody can say whether its execution ${batch.unproven} is still at work.`);
+    }
     await store(core, batch, host);
     return;
   }
@@ -84,7 +89,9 @@ async function clearDoubt(core: Core, batch: RemovalBatch, jobs: readonly LiveJo
   }
   for (const job of jobs) {
     job.isDropped = false;
-    core.forget(job);
+    // It has settled meanwhile, and that was not written.
+    if (job.execution?.hasSettled !== true) continue;
+    core.submit({ changes: [core.note(job, { at: core.stamp(job), type: 'detached_settled' })] });
   }
 }
 

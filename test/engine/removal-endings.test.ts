@@ -6,6 +6,7 @@ import { KEYS, RANGES } from '../../src/persistence/row-keys.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { bareAgent, held } from '../support/bare-agent.ts';
 import { keptStore } from '../support/kept-store.ts';
+import { agentProcess } from '../support/left-behind.ts';
 import { codeOf, detachedBody, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
 import { failingReads } from '../support/stopping.ts';
 import { contentOf } from '../support/store-content.ts';
@@ -138,6 +139,30 @@ describe('what is still ending', () => {
     });
     reads.heal();
     expect(await lab.offstage.tasks.remove('t')).toEqual(DONE);
+  });
+
+  it('a record of an earlier process that could not be looked at refuses it, although all else was stopped', async () => {
+    const kept = keptStore(memoryStore());
+    const first = await removalLab({ store: kept.open() });
+    await first.create('s', 't');
+    await first.offstage.wait((await first.offstage.spawn({ kind: 'echo', jobId: 'old', sessionId: 's' })).jobId);
+    await first[Symbol.asyncDispose]();
+    const reads = failingReads(kept.open());
+    const record = { ...agentProcess('old-execution', 's'), sessionId: null, jobId: 'old' };
+    await reads.store.batch([{ type: 'put', key: KEYS.process('old-execution'), value: JSON.stringify(record) }], { sync: true });
+    let verdict: 'unverified' | 'gone' = 'unverified';
+    await using lab = await removalLab({ store: reads.store, reap: async () => ({ verdict, detail: 'nobody knows.' }) });
+    await lab.offstage.spawn({ kind: 'gate', jobId: 'live', sessionId: 's' });
+    reads.fail(KEYS.id('old'));
+    const unproven = { code: 'remove.refused', message: expect.stringContaining('old-execution') };
+    await expect(lab.offstage.sessions.remove('s', CONFIRMED)).rejects.toMatchObject(unproven);
+    expect(await codeOf(lab.offstage.tasks.remove('t', CONFIRMED))).toBe('remove.refused');
+    expect(lab.engine.statuses('live').at(-1)).toBe('cancelled');
+    reads.heal();
+    await expect(lab.offstage.sessions.remove('s')).rejects.toMatchObject({ message: expect.stringContaining('nobody knows') });
+    verdict = 'gone';
+    expect(await lab.offstage.sessions.remove('s')).toEqual(DONE);
+    expect([await lab.offstage.processes(), await findingsOf(reads.store)]).toEqual([[], []]);
   });
 
   it('nobody waits for silence of what was removed, not even where its last activity was held back', async () => {

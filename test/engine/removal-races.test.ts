@@ -5,7 +5,7 @@ import { KEYS } from '../../src/persistence/row-keys.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { held, watched } from '../support/bare-agent.ts';
 import { leave, session } from '../support/left-behind.ts';
-import { codeOf, findingsOf, removalLab, resting, rowsLeft } from '../support/removing.ts';
+import { codeOf, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
 import { slowReads } from '../support/slow-reads.ts';
 
 const CONFIRMED = { confirm: true } as const;
@@ -131,6 +131,35 @@ describe('others at the same time', () => {
     await lab.settled();
     expect(await codeOf(lab.offstage.sessions.get('s'))).toBe('session.not_found');
     expect(await findingsOf(inner)).toEqual([]);
+  });
+
+  it('what has read it before, and goes on after, finds nothing: spawn, prompt, creation', async () => {
+    const inner = memoryStore();
+    await leave(inner, { sessions: ['a', 'b', 'c'].map((sessionId) => session(sessionId, 'waiting_for_input')) });
+    const { store, holdRead } = heldRemovals(inner);
+    await using lab = await removalLab({ store });
+    const { sessions, tasks } = lab.offstage;
+    const spawn = () => lab.offstage.spawn({ kind: 'echo', sessionId: 'a' });
+    const late: Promise<string>[] = [];
+    const ask = (key: string, verb: () => Promise<unknown>): (() => void) => {
+      const open = holdRead(key);
+      late.push(codeOf(verb()));
+      return open;
+    };
+    const open = [
+      ask(KEYS.session('a'), spawn),
+      ask(KEYS.session('b'), () => sessions.prompt('b', { content: 'go' })),
+      ask(KEYS.session('new'), () => sessions.create({ sessionId: 'new', taskId: 't' })),
+    ];
+    await lab.settled();
+    expect([await sessions.remove('a'), await sessions.remove('b'), await tasks.remove('t')]).toEqual([DONE, DONE, DONE]);
+    for (const go of open) go();
+    expect(await Promise.all(late)).toEqual(['session.not_found', 'session.not_found', 'task.not_found']);
+    // And it has left nothing behind that would answer the next one.
+    expect(await codeOf(spawn())).toBe('session.not_found');
+    expect(await codeOf(sessions.prompt('b', { content: 'go' }))).toBe('session.not_found');
+    await lab.settled();
+    expect([lab.mock.starts.length, await rowsLeft(inner), await findingsOf(inner)]).toEqual([0, [], []]);
   });
 
   it.each(['session', 'task'] as const)(

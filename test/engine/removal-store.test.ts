@@ -8,6 +8,7 @@ import { open } from '../../src/open.ts';
 import { levelStore } from '../../src/persistence/level-store.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import { codeOf, detachedBody, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
+import { slowReads } from '../support/slow-reads.ts';
 
 const CONFIRMED = { confirm: true } as const;
 const DONE = { done: true } as const;
@@ -72,6 +73,25 @@ describe('a store that refuses', () => {
       expect(await findingsOf(store)).toEqual([]);
     },
   );
+
+  it('and writes nothing: a body that has settled meanwhile, whenever that was, is noted all the same', async () => {
+    for (let turnsLate = 0; turnsLate < 16; turnsLate++) {
+      const { store, answer } = heldRemovals();
+      await using lab = await removalLab({ store: slowReads(store, 1) });
+      await lab.create('s', 't');
+      await detachedBody(lab, 'stubborn');
+      answer('fails');
+      const removing = codeOf(lab.offstage.sessions.remove('s', CONFIRMED));
+      for (let turn = 0; turn < turnsLate; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await lab.stubborns.release('late');
+      expect(await removing).toBe('store.failed');
+      await lab.clock.advance(1_000);
+      expect((await lab.offstage.history('late')).at(-1)).toMatchObject({ type: 'detached_settled' });
+      expect(lab.engine.log.flatMap(({ event }) => (event === 'effect.failed' ? [event] : []))).toEqual([]);
+      expect(await lab.offstage.sessions.remove('s')).toEqual(DONE);
+      expect([await rowsLeft(store), await findingsOf(store)]).toEqual([[KEYS.task('t')], []]);
+    }
+  });
 
   it('while it stops: it rejects, and everything was told to end; with the store refusing before, nothing was', async () => {
     const { store, breakDown, heal } = heldRemovals();

@@ -68,6 +68,8 @@ export interface HeldRemovals {
   /** Every batch fails, and nothing is written, until `heal`. */
   breakDown(): void;
   heal(): void;
+  /** The next read of this key answers what is there now, when the returned function is called. */
+  holdRead(key: string): () => void;
   /** Resolves when a batch that removes something has come to the store. */
   readonly hasCome: Promise<void>;
 }
@@ -77,6 +79,7 @@ export function heldRemovals(inner: Store = memoryStore()): HeldRemovals {
   let next: 'fails' | 'is written and fails' | Promise<void> | null = null;
   let isBroken = false;
   const come = held();
+  const reads = new Map<string, Promise<void>>();
   const failure = (): OffstageError => offstageError('store.failed', { message: 'the test says so' });
   return {
     answer: (how) => {
@@ -88,9 +91,20 @@ export function heldRemovals(inner: Store = memoryStore()): HeldRemovals {
     heal: () => {
       isBroken = false;
     },
+    holdRead(key) {
+      const open = held();
+      reads.set(key, open.promise);
+      return open.resolve;
+    },
     hasCome: come.promise,
     store: {
-      get: (key) => inner.get(key),
+      async get(key) {
+        const value = await inner.get(key);
+        const isHeld = reads.get(key);
+        reads.delete(key);
+        await isHeld;
+        return value;
+      },
       getMany: (keys) => inner.getMany(keys),
       range: (options) => inner.range(options),
       async batch(operations, options) {
