@@ -150,12 +150,16 @@ describe('what cannot be stored', () => {
     const store = controlledStore(memoryStore());
     await using lab = await taskLab({ store });
     const s = await lab.running('s', 't');
+    const closing = held();
+    const closes = closesOf(s.agent, [closing.promise]);
     store.failAll(offstageError('store.failed', { message: 'no space left on device' }));
     const result = await lab.offstage.tasks.stop('t');
     expect(result).toMatchObject({ stopped: [{ sessionId: 's', executionId: s.executionId }], durable: false });
     await lab.settled();
-    expect([s.agent.isClosed, (await rowOf(store, 's')).state]).toEqual([true, 'running']);
+    expect([closes.count, (await rowOf(store, 's')).state]).toEqual([1, 'running']);
+    // Also while it takes its time: nothing of it counts any more.
     expect(await s.view()).toMatchObject({ executionId: null, foregroundActivity: null, turn: null });
+    closing.resolve();
     store.failAll(null);
     await lab.clock.advance(60_000);
     expect([(await rowOf(store, 's')).state, statesOf(lab, 's').at(-1)]).toEqual(['cancelled', 'cancelled']);
@@ -201,8 +205,8 @@ describe('absent and failed, predecessors and strangers', () => {
     let now: 'killed' | 'unverified' = 'unverified';
     await using lab = await sessionLab({ store, reap: async () => ({ verdict: now, detail: 'looked at' }) });
     now = 'killed';
-    const { recovered, failed } = await lab.offstage.tasks.stop('t');
-    expect([recovered, failed]).toEqual([[{ sessionId: 's', executionId: 'e' }], []]);
+    const { recovered, absent, failed } = await lab.offstage.tasks.stop('t');
+    expect([recovered, absent, failed]).toEqual([[{ sessionId: 's', executionId: 'e' }], [], []]);
     expect([await lab.offstage.processes(), (await rowOf(store, 's')).state]).toEqual([[], 'waiting_for_input']);
   });
 

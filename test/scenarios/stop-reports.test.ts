@@ -182,6 +182,24 @@ describe('the settled report', () => {
     await executors.slow.release(slow.jobId);
   });
 
+  it('is not put off by a later stop that tries again', async () => {
+    await using lab = await taskLab();
+    const s = await lab.running('s', 't');
+    await lab.running('other', 't');
+    closesOf(
+      s.agent,
+      Array.from({ length: 100 }, () => 'rejects'),
+    );
+    const { settled } = await lab.offstage.tasks.stop('t');
+    const watch = watched(settled);
+    await lab.clock.advance(GRACE_MS - 1_000);
+    await expect(lab.offstage.tasks.stop('t')).rejects.toMatchObject({ code: 'stop.failed' });
+    expect(watch.hasSettled).toBe(false);
+    await lab.clock.advance(1_000);
+    expect(watch.hasSettled).toBe(true);
+    expect((await settled).failed).toMatchObject([{ executionId: s.executionId }]);
+  });
+
   it('names what an earlier stop told to end, too', async () => {
     const closing = held();
     await using lab = await taskLab();
