@@ -22,7 +22,7 @@ const LISTS = {
   absent: 'absent',
   failed: 'failed',
   loadErrors: 'load_errors',
-} as const satisfies Names<Omit<StopReport, 'durable'>>;
+} as const satisfies Names<Omit<StopReport, 'durable' | 'sourceError'>>;
 
 const LIVE_WORK = {
   generating: 'generating',
@@ -51,12 +51,14 @@ export const stopReportToWire = (report: StopReport): WireFields => ({
   ...Object.fromEntries(
     Object.entries(LISTS).map(([ours, theirs]) => [theirs, entriesToWire(report[ours as keyof typeof LISTS])]),
   ),
+  source_error: report.sourceError === null ? null : errorToWire(report.sourceError),
   durable: report.durable,
 });
 
 export const stopReportFromWire = (wire: WireFields): StopReport =>
   ({
     ...Object.fromEntries(Object.entries(LISTS).map(([ours, theirs]) => [ours, entriesFromWire(wire[theirs])])),
+    sourceError: wire.source_error == null ? null : errorFromWire(wire.source_error as WireFields),
     durable: wire.durable,
   }) as unknown as StopReport;
 

@@ -160,15 +160,15 @@ export class Sessions {
     return row;
   }
 
-  /** The stored rows of a task's sessions, oldest first. @throws what kept one of them from being read */
+  /** The stored rows of a task's sessions, oldest first. One that cannot be read is said, and hides no others; `doctor` finds it. */
   async ofTask(taskId: string): Promise<readonly SessionRow[]> {
     const { rows, unreadable } = await this.readOfTask(taskId);
-    const [first] = unreadable;
-    if (first !== undefined) throw first.error;
+    for (const { sessionId, error } of unreadable)
+      this.#core.settings.log('error', 'row.unreadable', { key: KEYS.session(sessionId), error: String(error) });
     return rows;
   }
 
-  /** The same, for whoever can do without those that cannot be read. @throws OffstageError `store.failed`, `store.closed` */
+  /** The same, for whoever has to know which could not be read. @throws OffstageError `store.failed`, `store.closed` */
   async readOfTask(taskId: string): Promise<TaskSessions> {
     const ids = await sessionIdsOfTask(this.#core.store, taskId);
     const rows: SessionRow[] = [];

@@ -125,6 +125,7 @@ function listed(
     absent: absent.map((sessionId) => ({ sessionId })),
     failed: [...of('failed'), ...leftovers.unknown],
     loadErrors: sources.loadErrors,
+    sourceError: sources.failure === null ? null : errorOf(sources.failure),
     durable: isDurable,
   };
 }

@@ -293,7 +293,9 @@ export class Stops {
     const { sessions } = this.#host;
     if (hasFailed || failure !== null) return;
     try {
-      const rows = await sessions.ofTask(taskId);
+      const { rows, unreadable } = await sessions.readOfTask(taskId);
+      // Nobody can say that nothing of it is at work.
+      if (unreadable.length > 0) return;
       const isAtWork = rows.some((row) => {
         const { state } = this.#core.liveness.find(row.sessionId)?.row ?? row;
         return state === 'running' || state === 'starting';

@@ -37,6 +37,8 @@ export interface StopReport {
   readonly failed: readonly StopEntry[];
   /** Records that could not be read. What runs of them was told to end all the same. */
   readonly loadErrors: readonly StopEntry[];
+  /** Why not everything could be looked up; null: it was. What runs of it was told to end all the same. */
+  readonly sourceError: JobError | null;
   /** False: the store refuses for now. Everything was told to end, and what was decided is stored once it can be. */
   readonly durable: boolean;
 }

@@ -16,6 +16,7 @@ const REPORT: StopReport = {
   absent: [{ sessionId: 'quiet' }],
   failed: [{ sessionId: 's', executionId: 'exec_4', error: error('nobody can say') }],
   loadErrors: [{ sessionId: 'lost', error: error('the row is damaged') }],
+  sourceError: null,
   durable: true,
 };
 const subjects = new Map([

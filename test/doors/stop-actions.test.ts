@@ -18,6 +18,7 @@ const report = (lists: Partial<StopReport>): StopReport => ({
   absent: [],
   failed: [],
   loadErrors: [],
+  sourceError: null,
   durable: true,
   ...lists,
 });
@@ -82,6 +83,7 @@ describe.each(SCOPES)('stop_%s', (one, rows) => {
       absent: [],
       failed: [],
       load_errors: [],
+      source_error: null,
       durable: true,
     });
     expect(await ask(engine, `stop_${one}`, { [`${one}_id`]: 'x', wait: false })).toMatchObject({ type: 'result' });

@@ -17,6 +17,7 @@ const REPORT: StopReport = {
   absent: [{ sessionId: 'quiet' }],
   failed: [{ sessionId: 'v', executionId: 'exec_5', error: ERROR }],
   loadErrors: [{ sessionId: 'w', error: { code: 'store.failed', message: 'no' } }],
+  sourceError: { code: 'store.failed', message: 'no list' },
   durable: true,
 };
 const EMPTY: StopReport = {
@@ -27,6 +28,7 @@ const EMPTY: StopReport = {
   absent: [],
   failed: [],
   loadErrors: [],
+  sourceError: null,
   durable: false,
 };
 
@@ -52,9 +54,10 @@ describe('reports of a stop', () => {
       absent: [{ session_id: 'quiet' }],
       failed: [{ session_id: 'v', execution_id: 'exec_5', error: ERROR.message, error_code: ERROR.code }],
       load_errors: [{ session_id: 'w', error: 'no', error_code: 'store.failed' }],
+      source_error: { error: 'no list', error_code: 'store.failed' },
       durable: true,
     });
-    expect(Object.keys(stopReportToWire(EMPTY))).toHaveLength(8);
+    expect(Object.keys(stopReportToWire(EMPTY))).toHaveLength(9);
   });
 
   it('a result is more than a report: its promise stays where it is', () => {

@@ -300,6 +300,7 @@ describe('absent and failed, predecessors and strangers', () => {
     expect(report.recovered).toEqual([{ sessionId: 'orphan', executionId: one.executionId }]);
     expect([one.s, ...sessions].map(({ agent }) => agent.isClosed)).toEqual([true, true, true]);
     for (const s of sessions) expect((await s.view()).state).toBe('cancelled');
+    expect(report.sourceError?.code).toBe('store.failed');
     expect(lab.engine.log.filter(({ event }) => event === 'stop.source_failed')).toHaveLength(1);
     reads.heal();
     // Who else is at work was not to be seen.

@@ -50,6 +50,8 @@ export async function rowsStop(cli: Cli, scope: Scope, id: string, options: Stop
   } else {
     await tell(cli, cli.out, report, isSettled);
     await cli.out.line(stopTally(report, { isSettled }));
+    if (report.sourceError !== null)
+      await cli.note(`not everything could be looked up, so there may be more: ${report.sourceError.message}`);
     if (!report.durable) await cli.note('the store refuses for now: what was decided is stored once it can be.');
   }
   return report.failed.length > 0 ? EXIT.failed : EXIT.done;

@@ -8,7 +8,7 @@ import type { LiveWork, StopEntry, StopReport } from '../../model/stop.ts';
 import { clipped, printable } from './terminal.ts';
 import { counted } from './words.ts';
 
-type List = Exclude<keyof StopReport, 'durable'>;
+type List = Exclude<keyof StopReport, 'durable' | 'sourceError'>;
 /** Some of the lists of a report, or all of them. */
 export type StopLists = Partial<Pick<StopReport, List>>;
 
