@@ -1,12 +1,16 @@
 /** ROB1, RMC3: what is still ending, and which of it refuses a removal. */
 import { describe, expect, it } from 'vitest';
+import { SessionStates } from '../../src/engine/session-states.ts';
+import { Sessions } from '../../src/engine/sessions.ts';
 import type { JobContext, JobOf } from '../../src/model/executor.ts';
+import type { Inspect } from '../../src/model/options.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { KEYS, RANGES } from '../../src/persistence/row-keys.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { bareAgent, held } from '../support/bare-agent.ts';
+import { bareLiveness } from '../support/bare-liveness.ts';
 import { keptStore } from '../support/kept-store.ts';
-import { agentProcess } from '../support/left-behind.ts';
+import { agentProcess, session as leftRow } from '../support/left-behind.ts';
 import { codeOf, detachedBody, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
 import { failingReads } from '../support/stopping.ts';
 import { contentOf } from '../support/store-content.ts';
@@ -163,6 +167,36 @@ describe('what is still ending', () => {
     verdict = 'gone';
     expect(await lab.offstage.sessions.remove('s')).toEqual(DONE);
     expect([await lab.offstage.processes(), await findingsOf(reads.store)]).toEqual([[], []]);
+  });
+
+  it('whoever still holds on to a removed session changes nothing, and tells nothing of it', () => {
+    const { core, events, session } = bareLiveness();
+    session('s').claim();
+    const live = core.liveness.at('s', 'task');
+    live.row = leftRow('s', 'running');
+    core.liveness.sessionRemoved('s', 'task');
+    core.liveness.settle();
+    const told = events.length;
+    core.liveness.touch(live);
+    core.liveness.workChanged(live);
+    core.liveness.settle();
+    const states = new SessionStates(core, new Sessions(core));
+    expect([states.change(live, { type: 'session.cancel' }), core.loop.pendingCount, live.unstored]).toEqual([false, 0, 0]);
+    expect([events.length, core.liveness.find('s')]).toEqual([told, null]);
+  });
+
+  it('the chart of a removed task ends, and none is begun anew for it', async () => {
+    const sent: string[] = [];
+    const inspect: Inspect = (inspected) => {
+      const { type, event } = inspected as { readonly type: string; readonly event?: { readonly type: string } };
+      if (type === '@xstate.event' && event?.type.startsWith('task.') === true) sent.push(event.type);
+    };
+    await using lab = await removalLab({ inspect });
+    await resting(lab);
+    sent.length = 0;
+    await lab.offstage.tasks.remove('t', CONFIRMED);
+    await lab.settled();
+    expect(sent).toEqual(['task.stop', 'task.remove']);
   });
 
   it('nobody waits for silence of what was removed, not even where its last activity was held back', async () => {

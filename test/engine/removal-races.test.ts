@@ -133,6 +133,20 @@ describe('others at the same time', () => {
     expect(await findingsOf(inner)).toEqual([]);
   });
 
+  it('a change of its task that has begun is waited for, and writes nothing afterwards', async () => {
+    const { store, holdRead } = heldRemovals();
+    await using lab = await removalLab({ store });
+    const open = holdRead(KEYS.task('t'));
+    const changing = codeOf(lab.offstage.tasks.setState('t', 'done'));
+    const removing = lab.offstage.tasks.remove('t');
+    await lab.settled();
+    expect(watched(removing).hasSettled).toBe(false);
+    open();
+    expect([await changing, await removing]).toEqual(['done', DONE]);
+    expect(lab.engine.events.slice(-2)).toMatchObject([{ type: 'task.updated' }, { type: 'task.removed', state: 'done' }]);
+    expect(await rowsLeft(store)).toEqual([]);
+  });
+
   it('what has read it before, and goes on after, finds nothing: spawn, prompt, creation', async () => {
     const inner = memoryStore();
     await leave(inner, { sessions: ['a', 'b', 'c'].map((sessionId) => session(sessionId, 'waiting_for_input')) });

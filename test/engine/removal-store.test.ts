@@ -93,6 +93,24 @@ describe('a store that refuses', () => {
     }
   });
 
+  it('and a second removal before it is known what came of the first: it is refused, and may be tried again', async () => {
+    const { store, answer } = heldRemovals();
+    const early: Promise<string>[] = [];
+    const again = { remove: (): Promise<unknown> => Promise.resolve() };
+    await using lab = await removalLab({
+      store,
+      log: (_, event) => {
+        if (event === 'store.recovered') early.push(codeOf(again.remove()));
+      },
+    });
+    again.remove = () => lab.offstage.tasks.remove('t');
+    answer('is written and fails');
+    expect(await codeOf(again.remove())).toBe('store.failed');
+    await lab.clock.advance(1_000);
+    expect(await Promise.all(early)).toEqual(['engine.degraded']);
+    expect(await codeOf(again.remove())).toBe('task.not_found');
+  });
+
   it('while it stops: it rejects, and everything was told to end; with the store refusing before, nothing was', async () => {
     const { store, breakDown, heal } = heldRemovals();
     await using lab = await removalLab({ store });

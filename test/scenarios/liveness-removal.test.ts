@@ -57,32 +57,37 @@ describe('removal stops first', () => {
     expect(await contentOf(lab.engine.store)).toEqual(before);
   });
 
-  it.each(['session', 'task'] as const)(
-    'L91: a stop that fails refuses the removal of its %s; rows and registration remain',
-    async (what) => {
-      await using lab = await removalLab();
-      const s = await resting(lab);
-      const closes = closesOf(s.agent, Array(100).fill('rejects'));
-      const since = lab.engine.events.length;
-      const removing = what === 'task' ? lab.offstage.tasks.remove('t') : lab.offstage.sessions.remove('s');
-      const refused = expect(removing).rejects.toMatchObject({
-        code: 'remove.refused',
-        retryable: true,
-        details: { id: what === 'task' ? 't' : 's', message: expect.stringContaining('it does not let go') },
-      });
-      await lab.clock.advance(60_000);
-      await refused;
-      expect(closes.count).toBeGreaterThan(1);
-      // The stop has moved the row; the removal has not.
-      expect(statesOf(lab, 's', since)).toEqual(['cancelled']);
-      expect(await s.view()).toMatchObject({ state: 'cancelled', endingAgents: 1, foregroundActivity: null });
-      expect((await lab.offstage.tasks.get('t')).sessions).toEqual(['s']);
-      expect(lab.offstage.health().agents).toMatchObject({ ending: 1 });
-      expect(lab.engine.events.map(({ type }) => type)).not.toContain('session.removed');
-      // Nothing is kept out any more.
-      expect((await lab.offstage.sessions.create({ sessionId: 's2', taskId: 't' })).taskId).toBe('t');
-    },
-  );
+  it.each([
+    ['session', 'at once'],
+    ['task', 'at once'],
+    ['session', 'later'],
+    ['task', 'later'],
+  ] as const)('L91: a stop that fails refuses the removal of its %s; rows and registration remain (%s)', async (what, when) => {
+    await using lab = await removalLab();
+    const s = await resting(lab);
+    const first = held();
+    const closes = closesOf(s.agent, [when === 'later' ? first.promise : 'rejects', ...Array(100).fill('rejects')]);
+    const since = lab.engine.events.length;
+    const removing = what === 'task' ? lab.offstage.tasks.remove('t') : lab.offstage.sessions.remove('s');
+    const refused = expect(removing).rejects.toMatchObject({
+      code: 'remove.refused',
+      retryable: true,
+      details: { id: what === 'task' ? 't' : 's', message: expect.stringContaining('it does not let go') },
+    });
+    await lab.settled();
+    if (when === 'later') first.reject(new Error('it does not let go'));
+    await lab.clock.advance(60_000);
+    await refused;
+    expect(closes.count).toBeGreaterThan(1);
+    // The stop has moved the row; the removal has not.
+    expect(statesOf(lab, 's', since)).toEqual(['cancelled']);
+    expect(await s.view()).toMatchObject({ state: 'cancelled', endingAgents: 1, foregroundActivity: null });
+    expect((await lab.offstage.tasks.get('t')).sessions).toEqual(['s']);
+    expect(lab.offstage.health().agents).toMatchObject({ ending: 1 });
+    expect(lab.engine.events.map(({ type }) => type)).not.toContain('session.removed');
+    // Nothing is kept out any more.
+    expect((await lab.offstage.sessions.create({ sessionId: 's2', taskId: 't' })).taskId).toBe('t');
+  });
 
   it('L92: where the stop finds nothing, and nothing is left of an earlier process, the removal succeeds', async () => {
     const store = memoryStore();
