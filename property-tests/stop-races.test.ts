@@ -7,8 +7,9 @@ import { expect, it } from 'vitest';
 import { LIMIT_MS, times } from './support/how-often.ts';
 import { lives } from './support/stop-agents.ts';
 import { checkAll, checkForced } from './support/stop-checks.ts';
-import { people, StopCrowd, stops } from './support/stop-crowd.ts';
+import { StopCrowd } from './support/stop-crowd.ts';
 import { CANCEL_GRACE_MS, StopScene, scenes } from './support/stop-scene.ts';
+import { people, stops } from './support/stop-wishes.ts';
 import { Ticks } from './support/ticks.ts';
 
 it(
@@ -23,6 +24,8 @@ it(
         await scene.set();
         scene.begin();
         await ticks.pump(crowd.act(everybody, stoppers));
+        await ticks.drain();
+        scene.readOn.give();
         await ticks.drain();
         await ticks.pump(scene.pass(0));
         await ticks.drain();

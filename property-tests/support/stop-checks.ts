@@ -69,6 +69,14 @@ function checkNames(ledger: StopLedger, stop: StopNote, report: StopReport): voi
     const isOver = bodyAt === null && isToldToEnd(ledger, job, stop.decidedAt ?? 0, stop);
     if (!isOver && !entries.some((entry) => entry.jobId === jobId)) ledger.problems.push(`a stop does not tell of ${jobId}`);
   }
+  // What could not be closed before is closed once more.
+  const by = stop.answeredAt ?? ledger.now;
+  for (const { executionId, closes } of found.agents) {
+    const earlier = closes.filter(({ at }) => at < (stop.decidedAt ?? 0));
+    const isOpen = earlier.some(({ settledAt }) => settledAt === null || settledAt > (stop.decidedAt ?? 0));
+    const later = closes.filter(({ at }) => at >= (stop.decidedAt ?? 0) && at <= by);
+    if (earlier.length > 0 && !isOpen && later.length === 0) ledger.problems.push(`${executionId} is not closed once more`);
+  }
   for (const { executionId } of [...report.stopped, ...report.recovered]) {
     const agent = ledger.agents.find((one) => one.executionId === executionId);
     if (agent === undefined || agent.closes.some(({ settledAt }) => settledAt !== null)) continue;
@@ -143,6 +151,20 @@ function checkAgent(ledger: StopLedger, agent: AgentNote): void {
   const { executionId, sessionId, signalAt, closes } = agent;
   if (ledger.stops.some((stop) => isOlderAgent(ledger, stop, agent)) && isAgentLive(agent))
     ledger.problems.push(`${executionId} of ${sessionId} was stopped, and is live when nothing holds it any more`);
+  // Whatever it was that started it.
+  const isOver = ['failed', 'cancelled'].includes(ledger.states.get(sessionId)?.at(-1)?.to ?? 'created');
+  if (isOver && isAgentLive(agent)) ledger.problems.push(`${executionId} lives, and ${sessionId} is over`);
+  for (const stop of ledger.stops) {
+    const isLate = agent.startedAt !== null && agent.startedAt > (stop.decidedAt ?? Number.POSITIVE_INFINITY);
+    const isUnreadable = stop.report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;
+    if (
+      isLate &&
+      !isUnreadable &&
+      isOlderAgent(ledger, stop, agent) &&
+      ledger.prompts.some(({ reached }) => reached.some((one) => one.agent === agent))
+    )
+      ledger.problems.push(`${executionId} was stopped while it started, and is asked all the same`);
+  }
   const ends = closes.map(({ at }) => at);
   if (signalAt !== null) ends.push(signalAt);
   for (const at of ends)

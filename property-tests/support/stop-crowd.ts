@@ -1,63 +1,8 @@
 /** People who ask, start, interrupt, cancel and stop, all at once, in a scene of two tasks (`stop-scene.ts`). */
-import fc from 'fast-check';
 import { codeOf } from './session-scene.ts';
-import { KINDS } from './stop-bodies.ts';
 import { checkStop } from './stop-checks.ts';
-import { CANCEL_GRACE_MS, OTHER, STOPPED, type StopScene } from './stop-scene.ts';
-
-const session = fc.nat(5);
-const which = fc.nat(20);
-
-const wish = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      wish: fc.constant('ask' as const),
-      session,
-      origin: fc.constantFrom('human' as const, 'human' as const, 'synthetic' as const),
-      whenBusy: fc.constantFrom('reject' as const, 'queue' as const),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      wish: fc.constant('spawn' as const),
-      host: session,
-      caller: fc.option(session, { freq: 2 }),
-      kind: fc.constantFrom(...KINDS),
-      wait: fc.boolean(),
-      isNamed: fc.boolean(),
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ wish: fc.constant('release' as const), which }) },
-  { weight: 2, arbitrary: fc.record({ wish: fc.constant('leave' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ wish: fc.constant('interrupt' as const), session }) },
-  { weight: 1, arbitrary: fc.record({ wish: fc.constant('cancel' as const), which }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ wish: fc.constant('pass' as const), ms: fc.constantFrom(500, 1_500, CANCEL_GRACE_MS + 1) }),
-  },
-);
-type Wish = typeof wish extends fc.Arbitrary<infer One> ? One : never;
-const wishes = fc.array(wish, { maxLength: 8, size: 'max' });
-export const people = fc.record({
-  before: fc.array(wishes, { minLength: 1, maxLength: 3 }),
-  /** What somebody wants as soon as the first stop has decided, and nobody has been told yet. */
-  amidst: fc.array(wish, { maxLength: 6, size: 'max' }),
-});
-type People = typeof people extends fc.Arbitrary<infer One> ? One : never;
-
-const stop = fc.record({
-  /** Null: the whole task. */
-  session: fc.option(fc.nat(3), { freq: 3 }),
-  isForced: fc.constantFrom(false, false, true),
-  /** Steps that it waits before it is asked for. */
-  after: fc.nat(30),
-  /** What somebody wants in the same tick, and just before. */
-  justBefore: fc.array(wish, { maxLength: 2 }),
-});
-type Stop = typeof stop extends fc.Arbitrary<infer One> ? One : never;
-export const stops = fc.array(stop, { minLength: 1, maxLength: 2 });
+import { OTHER, STOPPED, type StopScene } from './stop-scene.ts';
+import type { People, Stop, Wish } from './stop-wishes.ts';
 
 export class StopCrowd {
   readonly #scene: StopScene;
@@ -68,8 +13,10 @@ export class StopCrowd {
 
   /** Resolves when everybody has had his say; what comes of it is another matter. */
   async act({ before, amidst }: People, stoppers: readonly Stop[]): Promise<void> {
-    const { ledger } = this.#scene;
-    ledger.onDecided = () => void this.#person(amidst);
+    this.#scene.ledger.onDecided = () => {
+      this.#scene.readOn.give();
+      void this.#person(amidst);
+    };
     await Promise.all([...before.map((all) => this.#person(all)), ...stoppers.map((one) => this.#stopper(one))]);
   }
 
@@ -80,13 +27,21 @@ export class StopCrowd {
     }
   }
 
-  async #stopper({ session: index, isForced, after, justBefore }: Stop): Promise<void> {
-    const { ticks, ledger, sessionIds } = this.#scene;
-    for (let step = 0; step < after; step++) await ticks.hop('a stopper waits');
+  async #stopper({ session: index, isForced, after, justBefore, lastMinute }: Stop): Promise<void> {
+    for (let step = 0; step < after; step++) await this.#scene.ticks.hop('a stopper waits');
     for (const one of justBefore) this.#act(one);
-    const own = sessionIds.filter((sessionId) => ledger.taskOf(sessionId) === STOPPED);
+    this.#stop(index, isForced, lastMinute);
+  }
+
+  #stop(index: number | null, isForced: boolean, lastMinute: readonly Wish[]): void {
+    const scene = this.#scene;
+    const { ledger } = scene;
+    const own = scene.sessionIds.filter((sessionId) => ledger.taskOf(sessionId) === STOPPED);
     const note = ledger.stopped(STOPPED, index === null ? null : (own[index % own.length] ?? null), isForced);
-    void checkStop(ledger, note, this.#scene.stop(note, isForced));
+    note.onRead = () => {
+      for (const one of lastMinute) this.#act(one);
+    };
+    void checkStop(ledger, note, scene.stop(note, isForced));
   }
 
   #act(one: Wish): void {
@@ -100,6 +55,8 @@ export class StopCrowd {
       scene.spawn({ kind, host: scene.sessionAt(host), caller: callerId, wait, isNamed });
     } else if (one.wish === 'release') bodies.release(one.which);
     else if (one.wish === 'leave') agents.leave(one.which);
+    else if (one.wish === 'leaveOf') agents.leaveOf(scene.sessionAt(one.session));
+    else if (one.wish === 'stop') this.#stop(one.session, one.isForced, []);
     else if (one.wish === 'interrupt') {
       const sessionId = scene.sessionAt(one.session);
       ledger.interrupts.push({ sessionId, at: ledger.now });

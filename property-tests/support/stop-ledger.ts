@@ -72,6 +72,8 @@ export interface StopNote {
   /** Null: the whole task. */
   readonly sessionId: string | null;
   readonly askedAt: number;
+  /** Called when it has read its sources. */
+  onRead: () => void;
   decidedAt: number | null;
   /** Of what it covers, what lived when it decided. */
   found: { readonly agents: readonly AgentNote[]; readonly jobs: readonly JobNote[]; readonly atWork: readonly string[] };
@@ -163,6 +165,7 @@ export class StopLedger {
       sessionId,
       isForced,
       askedAt: this.now,
+      onRead: () => {},
       decidedAt: null,
       found: { agents: [], jobs: [], atWork: [] },
       answeredAt: null,

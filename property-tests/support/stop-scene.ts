@@ -9,16 +9,15 @@ import type { PausePoints } from '../../src/engine/pause-points.ts';
 import type { IdSource } from '../../src/model/clock.ts';
 import type { SessionRow, SessionState } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
-import { sessionOperations, taskOperations } from '../../src/persistence/session-rows.ts';
-import type { Store } from '../../src/persistence/store.ts';
 import type { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { type TestEngine, testEngine } from '../../test/support/test-engine.ts';
 import { ActivityWitness } from './activity-witness.ts';
 import { scheduledClock, scheduledStore } from './scheduled.ts';
 import { codeOf } from './session-scene.ts';
-import { type Lives, type Plan, StopAgents } from './stop-agents.ts';
+import { cue, type Lives, type Plan, StopAgents } from './stop-agents.ts';
 import { KINDS, type Kind, StopBodies, type Wanted } from './stop-bodies.ts';
 import { StopLedger, type StopNote } from './stop-ledger.ts';
+import { type Reads, readsOf, sessionRow, storeRows } from './stop-store.ts';
 import type { Ticks } from './ticks.ts';
 
 export const CANCEL_GRACE_MS = 5_000;
@@ -61,6 +60,8 @@ export const scenes = fc.record({
   jobs: fc.array(early, { maxLength: 4 }),
   /** Reads that fail once the scene is set, by their number. */
   failing: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(fc.nat(60), { maxLength: 3 }) }),
+  /** Reads of everybody else that are answered only when a stop has decided, by their number. */
+  held: fc.array(fc.nat(10), { maxLength: 3 }),
 });
 export type Scene = typeof scenes extends fc.Arbitrary<infer One> ? One : never;
 
@@ -99,9 +100,9 @@ export class StopScene {
   readonly sessionIds: readonly string[];
   readonly #given: Scene;
   #passing: Promise<void> = Promise.resolve();
-  #reads = 0;
-  /** Reads may fail. */
-  #isFaulty = false;
+  readonly #reads: Reads;
+  /** Reads that were held go on. */
+  readonly readOn = cue();
   engine!: TestEngine;
 
   constructor(ticks: Ticks, given: Scene, lives: Lives) {
@@ -110,6 +111,8 @@ export class StopScene {
     this.ledger = new StopLedger(ticks, taskOf);
     this.agents = new StopAgents(this.ledger, lives);
     this.bodies = new StopBodies(this.ledger);
+    const { failing, held } = given;
+    this.#reads = { isOn: false, failing, held, isHeld: () => ASKING.getStore() === undefined, until: this.readOn.given };
     const named = (all: readonly Before[], task: string): string[] => all.map((_, index) => `${task}${index}`);
     this.sessionIds = [...named(given.stopped, STOPPED), ...named(given.others, OTHER)];
   }
@@ -122,10 +125,10 @@ export class StopScene {
   async set(): Promise<void> {
     const { ticks, agents, ledger } = this;
     const inner = memoryStore();
-    await this.#storeRows(inner);
+    await storeRows(inner, this.#rows());
     const clock = scheduledClock(ticks.hop);
     this.engine = await testEngine({
-      store: scheduledStore(this.#faulty(inner), ticks.hop),
+      store: scheduledStore(readsOf(inner, this.#reads), ticks.hop),
       clock,
       ids: this.#ids(),
       workers: 3,
@@ -159,13 +162,14 @@ export class StopScene {
   /** From now on one thing happens after the other. */
   begin(): void {
     this.ticks.isFree = false;
-    this.#isFaulty = true;
+    this.#reads.isOn = true;
     this.agents.begin.give();
   }
 
   /** Whatever hung goes on, and what failed does so no more. */
   letGo(): void {
-    this.#isFaulty = false;
+    this.#reads.isOn = false;
+    this.readOn.give();
     this.agents.letGo.give();
     this.bodies.letGo.give();
   }
@@ -221,55 +225,12 @@ export class StopScene {
     await clock.settle();
   }
 
-  async #storeRows(store: Store): Promise<void> {
-    const at = Date.UTC(2025, 0, 1);
-    const operations = [STOPPED, OTHER].flatMap((taskId) =>
-      taskOperations({ taskId, title: taskId, state: 'in_progress', createdAt: at, revision: 1 }),
+  #rows(): readonly SessionRow[] {
+    const { stopped, others } = this.#given;
+    const all = [...stopped, ...others];
+    return this.sessionIds.map((sessionId, index) =>
+      sessionRow(sessionId, STORED[all[index]?.was ?? 'created'] ?? 'created', index),
     );
-    for (const [index, sessionId] of this.sessionIds.entries()) {
-      const { stopped, others } = this.#given;
-      const given = stopped[index] ?? others[index - stopped.length];
-      const row: SessionRow = {
-        sessionId,
-        taskId: taskOf(sessionId),
-        agentId: null,
-        state: STORED[given?.was ?? 'created'] ?? 'created',
-        interrupted: false,
-        pending: null,
-        createdAt: at + index,
-        updatedAt: at + index,
-        revision: 1,
-      };
-      operations.push(...sessionOperations(row));
-    }
-    await store.batch(operations, { sync: true });
-  }
-
-  #faulty(inner: Store): Store {
-    const assertReadable = (): void => {
-      const { failing }: { readonly failing: readonly number[] } = this.#given;
-      if (this.#isFaulty && failing.includes(this.#reads++)) throw new Error('the disk does not answer');
-    };
-    return {
-      get: async (key) => {
-        assertReadable();
-        return inner.get(key);
-      },
-      getMany: async (keys) => {
-        assertReadable();
-        return inner.getMany(keys);
-      },
-      batch: (operations, options) => inner.batch(operations, options),
-      close: () => inner.close(),
-      range: (options) => {
-        const entries = inner.range(options);
-        const check = assertReadable;
-        return (async function* () {
-          check();
-          yield* entries;
-        })();
-      },
-    };
   }
 
   #ids(): IdSource {
@@ -291,7 +252,8 @@ export class StopScene {
         if (this.ticks.isFree || point === 'publish') return false;
         const stop = ASKING.getStore();
         void this.ticks.hop(point).then(() => {
-          if (point === 'lock' && stop !== undefined) this.ledger.decided(stop);
+          if (point === 'snapshot') stop?.onRead();
+          else if (point === 'lock' && stop !== undefined) this.ledger.decided(stop);
           resume();
         });
         return true;
