@@ -12,6 +12,7 @@ import { bareLiveness } from '../support/bare-liveness.ts';
 import { keptStore } from '../support/kept-store.ts';
 import { agentProcess, session as leftRow } from '../support/left-behind.ts';
 import { codeOf, detachedBody, findingsOf, heldRemovals, removalLab, resting, rowsLeft } from '../support/removing.ts';
+import { slowReads } from '../support/slow-reads.ts';
 import { failingReads } from '../support/stopping.ts';
 import { contentOf } from '../support/store-content.ts';
 
@@ -117,6 +118,25 @@ describe('what is still ending', () => {
     expect(await rowsLeft(lab.engine.store)).toEqual([]);
   });
 
+  it('an agent that has ended at last is no obstacle, wherever that falls', async () => {
+    for (let turnsLate = 0; turnsLate < 20; turnsLate++) {
+      const closing = held();
+      const agent = bareAgent({ prompt: async () => ({ stopReason: 'end_turn' }), close: () => closing.promise });
+      await using lab = await removalLab({ store: slowReads(memoryStore(), 1), agents: { default: async () => agent } });
+      await lab.create('s', 't');
+      await lab.offstage.sessions.prompt('s', { content: 'go' });
+      await lab.offstage.sessions.stop('s', { force: true });
+      await lab.clock.advance(1);
+      expect(lab.offstage.health().agents).toMatchObject({ ending: 1, detached: 1 });
+      const removing = lab.offstage.sessions.remove('s', CONFIRMED);
+      for (let turn = 0; turn < turnsLate; turn++) await new Promise((resolve) => setImmediate(resolve));
+      closing.resolve();
+      expect(await removing).toEqual(DONE);
+      await lab.settled();
+      expect([await rowsLeft(lab.engine.store), await lab.offstage.processes()]).toEqual([[KEYS.task('t')], []]);
+    }
+  });
+
   it('a record that cannot be read refuses the removal of its task, and nothing was stopped for it', async () => {
     const reads = failingReads();
     await using lab = await removalLab({ store: reads.store });
@@ -177,11 +197,14 @@ describe('what is still ending', () => {
     core.liveness.sessionRemoved('s', 'task');
     core.liveness.settle();
     const told = events.length;
-    core.liveness.touch(live);
-    core.liveness.workChanged(live);
-    core.liveness.settle();
     const states = new SessionStates(core, new Sessions(core));
     expect([states.change(live, { type: 'session.cancel' }), core.loop.pendingCount, live.unstored]).toEqual([false, 0, 0]);
+    // What it would tell now differs from what it has told.
+    live.row = leftRow('s', 'cancelled');
+    core.liveness.touch(live);
+    core.liveness.settle();
+    core.liveness.workChanged(live);
+    core.liveness.settle();
     expect([events.length, core.liveness.find('s')]).toEqual([told, null]);
   });
 

@@ -138,9 +138,11 @@ describe('others at the same time', () => {
     await using lab = await removalLab({ store });
     const open = holdRead(KEYS.task('t'));
     const changing = codeOf(lab.offstage.tasks.setState('t', 'done'));
-    const removing = lab.offstage.tasks.remove('t');
     await lab.settled();
-    expect(watched(removing).hasSettled).toBe(false);
+    const removing = lab.offstage.tasks.remove('t');
+    const watch = watched(removing);
+    await lab.settled();
+    expect(watch.hasSettled).toBe(false);
     open();
     expect([await changing, await removing]).toEqual(['done', DONE]);
     expect(lab.engine.events.slice(-2)).toMatchObject([{ type: 'task.updated' }, { type: 'task.removed', state: 'done' }]);
