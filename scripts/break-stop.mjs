@@ -43,9 +43,10 @@ function failure() {
   if (status === 0) return null;
   if (signal !== null) return 'it hangs';
   const text = `${stdout}\n${stderr}`;
-  const [, runs = '?'] = /Property failed after (\d+) tests/.exec(text) ?? [];
-  const problem = /^\s*\+\s+"(.+)",$/m.exec(text)?.[1] ?? /Caused by: (.+)/.exec(text)?.[1] ?? /Error: (.+)/.exec(text)?.[1];
-  if (problem === undefined) throw new Error(`the test did not run:\n${text}`);
+  const [, runs] = /Property failed after (\d+) tests/.exec(text) ?? [];
+  const problem = /^\s*\+\s+"(.+)",$/m.exec(text)?.[1] ?? /Caused by: (.+)/.exec(text)?.[1];
+  // A break that does not even run shows nothing.
+  if (runs === undefined || problem === undefined) throw new Error(`the test did not run:\n${text}`);
   return `run ${runs}: ${problem}`;
 }
 

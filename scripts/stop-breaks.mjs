@@ -28,12 +28,6 @@ export const BREAKS = [
     replace: '(taskId !== null ?',
   },
   {
-    name: 'without the captured id: whoever is the agent when it is stored loses what it owns',
-    file: 'src/engine/agent-runner.ts',
-    find: 'for (const execution of executions) this.#letGo(session, execution, error);',
-    replace: 'if (session.agent !== null) this.#letGo(session, session.agent, error);',
-  },
-  {
     name: 'without the captured id: whoever is the agent when it is stored is told to end',
     file: 'src/engine/agent-runner.ts',
     find: 'for (const execution of executions) {\n            if (isForced)',

@@ -135,8 +135,11 @@ export class StopAgents {
     there[which % Math.max(1, there.length)]?.leave();
   }
 
-  leaveOf(sessionId: string): void {
-    this.#running.findLast(({ note }) => note.sessionId === sessionId)?.leave();
+  /** The last one of the session has answered, and goes. */
+  unload(sessionId: string): void {
+    const agent = this.#running.findLast(({ note }) => note.sessionId === sessionId);
+    agent?.answerAll();
+    agent?.leave();
   }
 
   /** All that was asked is answered. */

@@ -2,7 +2,7 @@
 import { codeOf } from './session-scene.ts';
 import { checkStop } from './stop-checks.ts';
 import { OTHER, STOPPED, type StopScene } from './stop-scene.ts';
-import type { People, Stop, Wish } from './stop-wishes.ts';
+import type { Around, People, Stop, Wish } from './stop-wishes.ts';
 
 export class StopCrowd {
   readonly #scene: StopScene;
@@ -29,18 +29,20 @@ export class StopCrowd {
 
   async #stopper({ session: index, isForced, after, justBefore, lastMinute }: Stop): Promise<void> {
     for (let step = 0; step < after; step++) await this.#scene.ticks.hop('a stopper waits');
-    for (const one of justBefore) this.#act(one);
-    this.#stop(index, isForced, lastMinute);
+    for (const one of justBefore.before) this.#act(one);
+    const atOnce = [...justBefore.after, ...lastMinute.after];
+    this.#stop(index, isForced, { before: lastMinute.before, after: atOnce });
   }
 
-  #stop(index: number | null, isForced: boolean, lastMinute: readonly Wish[]): void {
+  #stop(index: number | null, isForced: boolean, { before, after }: Around): void {
     const scene = this.#scene;
     const { ledger } = scene;
     const own = scene.sessionIds.filter((sessionId) => ledger.taskOf(sessionId) === STOPPED);
     const note = ledger.stopped(STOPPED, index === null ? null : (own[index % own.length] ?? null), isForced);
     note.onRead = () => {
-      for (const one of lastMinute) this.#act(one);
+      for (const one of before) this.#act(one);
     };
+    note.onDecided = () => void this.#person(after);
     void checkStop(ledger, note, scene.stop(note, isForced));
   }
 
@@ -55,8 +57,8 @@ export class StopCrowd {
       scene.spawn({ kind, host: scene.sessionAt(host), caller: callerId, wait, isNamed });
     } else if (one.wish === 'release') bodies.release(one.which);
     else if (one.wish === 'leave') agents.leave(one.which);
-    else if (one.wish === 'leaveOf') agents.leaveOf(scene.sessionAt(one.session));
-    else if (one.wish === 'stop') this.#stop(one.session, one.isForced, []);
+    else if (one.wish === 'unload') agents.unload(scene.sessionAt(one.session));
+    else if (one.wish === 'stop') this.#stop(one.session, one.isForced, { before: [], after: [] });
     else if (one.wish === 'interrupt') {
       const sessionId = scene.sessionAt(one.session);
       ledger.interrupts.push({ sessionId, at: ledger.now });

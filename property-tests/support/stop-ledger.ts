@@ -74,6 +74,8 @@ export interface StopNote {
   readonly askedAt: number;
   /** Called when it has read its sources. */
   onRead: () => void;
+  /** Called in the tick in which it decides. */
+  onDecided: () => void;
   decidedAt: number | null;
   /** Of what it covers, what lived when it decided. */
   found: { readonly agents: readonly AgentNote[]; readonly jobs: readonly JobNote[]; readonly atWork: readonly string[] };
@@ -166,6 +168,7 @@ export class StopLedger {
       isForced,
       askedAt: this.now,
       onRead: () => {},
+      onDecided: () => {},
       decidedAt: null,
       found: { agents: [], jobs: [], atWork: [] },
       answeredAt: null,
@@ -188,6 +191,7 @@ export class StopLedger {
     );
     const atWork = current.filter(({ sessionId }) => AT_WORK.includes(this.states.get(sessionId)?.at(-1)?.to ?? 'created'));
     stop.found = { agents, jobs, atWork: atWork.map(({ sessionId }) => sessionId) };
+    stop.onDecided();
     this.onDecided?.();
     this.onDecided = null;
   }

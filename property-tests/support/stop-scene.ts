@@ -33,6 +33,7 @@ const was = fc.constantFrom(
   'waiting' as const,
   'background' as const,
   'running' as const,
+  'running' as const,
   'busy' as const,
   'starting' as const,
   /** Idle, and its last agent does not close. */
@@ -150,7 +151,7 @@ export class StopScene {
     if (all.some(([, given]) => given.was === 'stalled')) await clock.advance(STALL_FAIL_MS);
     for (const [sessionId, given] of all)
       if (given.was !== 'stalled' && !(given.was in STORED)) await this.#ask(sessionId, given, clock);
-    for (const [sessionId, given] of all) if (given.was === 'leaving') agents.leaveOf(sessionId);
+    for (const [sessionId, given] of all) if (given.was === 'leaving') agents.unload(sessionId);
     await clock.settle();
     for (const { session, caller, kind } of this.#given.jobs) {
       const callerId = caller === null ? null : this.sessionAt(caller);

@@ -41,25 +41,36 @@ const again = fc.record({
   session: fc.option(fc.nat(3), { freq: 2 }),
   isForced: fc.boolean(),
 });
-const leaveOf = fc.record({ wish: fc.constant('leaveOf' as const), session });
-export type Wish = typeof simple | typeof again | typeof leaveOf extends infer Kind
+/** Its agent has answered, and leaves. */
+const unload = fc.record({ wish: fc.constant('unload' as const), session });
+export type Wish = typeof simple | typeof again | typeof unload extends infer Kind
   ? Kind extends fc.Arbitrary<infer One>
     ? One
     : never
   : never;
 const ask = (of: number, whenBusy: 'reject' | 'queue'): Wish => ({ wish: 'ask', session: of, origin: 'human', whenBusy });
 
+/** What is wanted before a stop decides, and at once when it has. */
+export interface Around {
+  readonly before: readonly Wish[];
+  readonly after: readonly Wish[];
+}
+
 /** What chance alone would seldom bring about. */
 const together = session.chain((of) =>
-  fc.constantFrom<readonly Wish[]>(
-    // Somebody waits in line, and there is no agent any more.
-    [ask(of, 'queue'), { wish: 'leaveOf', session: of }],
+  fc.constantFrom<Around>(
+    // Somebody waits in line of a session that has been unloaded, and somebody else comes.
+    { before: [ask(of, 'queue'), { wish: 'unload', session: of }], after: [ask(of, 'reject')] },
     // Somebody waits for the end of a start that was given up.
-    [ask(of, 'reject'), { wish: 'interrupt', session: of }, ask(of, 'reject')],
-    [ask(of, 'reject'), ask(of, 'queue')],
+    { before: [ask(of, 'reject'), { wish: 'interrupt', session: of }, ask(of, 'reject')], after: [ask(of, 'reject')] },
+    { before: [ask(of, 'reject'), ask(of, 'queue')], after: [] },
   ),
 );
-const some = (maxLength: number): fc.Arbitrary<readonly Wish[]> => fc.oneof(fc.array(simple, { maxLength }), together);
+const around = fc.oneof(
+  fc.array(simple, { maxLength: 2 }).map((before): Around => ({ before, after: [] })),
+  together,
+);
+
 const wishes = fc.array(simple, { maxLength: 8, size: 'max' });
 export const people = fc.record({
   before: fc.array(wishes, { minLength: 1, maxLength: 3 }),
@@ -75,9 +86,9 @@ const stop = fc.record({
   /** Steps that it waits before it is asked for. */
   after: fc.nat(30),
   /** What somebody wants in the same tick, and just before. */
-  justBefore: some(2),
+  justBefore: around,
   /** The same, when it has read its sources. */
-  lastMinute: some(2),
+  lastMinute: around,
 });
 export type Stop = typeof stop extends fc.Arbitrary<infer One> ? One : never;
 export const stops = fc.array(stop, { minLength: 1, maxLength: 2 });
