@@ -23,7 +23,12 @@ import { type SessionLab, type SessionLabOptions, sessionLab } from '../support/
 import { nothingRunning, stopLines, storedRow } from '../support/stopping.ts';
 import { testEngine } from '../support/test-engine.ts';
 
-afterEach(endLeftBehind);
+/** Groups whose members carry no token. */
+const groups: number[] = [];
+afterEach(async () => {
+  await endLeftBehind();
+  for (const pgid of groups.splice(0)) for (const pid of await groupMembers(pgid)) process.kill(pid, 'SIGKILL');
+});
 
 const UNVERIFIED: ReapVerdict = { verdict: 'unverified', detail: 'May still be at work: process 12 (node).' };
 
@@ -296,6 +301,7 @@ describe.runIf(process.platform === 'linux')('real processes of an earlier engin
       env: { PATH: process.env.PATH, ...(hasToken ? { OFFSTAGE_EXECUTION: executionId } : {}) },
     });
     const pid = child.pid as number;
+    groups.push(pid);
     const startTime = processStartTime(pid);
     await once(child.stdout, 'data');
     const owner = { executionId, jobId: null, sessionId: 's', at: 1, teardownAt: null };

@@ -11,7 +11,17 @@ import { threadExecutor } from '../../src/executors/thread.ts';
 import type { Agent, AgentContext } from '../../src/model/agent.ts';
 import type { JobContext } from '../../src/model/executor.ts';
 import { endLeftBehind, sh, tokenHolders } from '../executors/processes.ts';
-import { DEAF, EXAMPLE, FOREVER_MS, living, type RealHost, realHost, told, unwillingAgents } from '../support/real-host.ts';
+import {
+  DEAF,
+  EXAMPLE,
+  FOREVER_MS,
+  living,
+  type RealHost,
+  realHost,
+  told,
+  type UnwillingAgent,
+  unwillingAgents,
+} from '../support/real-host.ts';
 
 /** Neither ends by itself. */
 const PATIENT = { cancelGraceMs: 4 * FOREVER_MS, killAfterMs: FOREVER_MS };
@@ -37,13 +47,13 @@ describe.runIf(process.platform === 'linux')('a session whose record says that i
     await offstage.tasks.create({ taskId: 't' });
     const executionId = await host.session('s', 't', ['/ignore-cancel', '/spawn', '/spawn setsid'], ['/hang']);
     await isNow(host, 's', 'failed');
-    const [agent] = agents;
-    // The engine itself tries again; between two of its tries the stop comes.
-    await agent?.closed(2);
+    const agent = agents[0] as UnwillingAgent;
     expect(await living(executionId)).toEqual([4]);
     const row = await host.row('s');
     const count = events.length;
-    agent?.relent();
+    // The engine itself tries again, each time later; the stop comes between two of its tries.
+    await agent.nextClose();
+    agent.relent();
     const { settled, ...report } = await offstage.tasks.stop('t');
     expect(told(report)).toEqual({ recovered: ['s'] });
     expect(report.recovered).toEqual([{ sessionId: 's', executionId }]);
@@ -62,18 +72,22 @@ describe.runIf(process.platform === 'linux')('a session whose record says that i
 });
 
 describe.runIf(process.platform === 'linux')('a replacement', () => {
-  /** A session whose agent has gone and whose process has not; `closed` calls of `close` ago. */
-  async function replaced(closed: number, options: { readonly killAfterMs?: number; readonly cancelGraceMs?: number }) {
+  /** A session whose agent has gone and whose process has not; it is being ended, or, `unwilling`, it could not be. */
+  async function replaced(
+    how: 'unwilling' | 'deaf',
+    options: { readonly killAfterMs?: number; readonly cancelGraceMs?: number },
+  ) {
     const unwilling = unwillingAgents();
     const host = await realHost({ agents: { default: unwilling.factory }, ...options });
     await host.offstage.tasks.create({ taskId: 't' });
     const old = await host.session('s', 't', ['/spawn']);
     await turnEnded(host, 's');
-    const agent = unwilling.agents[0] as (typeof unwilling.agents)[number];
-    if (closed === 1) agent.relent();
+    const agent = unwilling.agents[0] as UnwillingAgent;
+    if (how === 'deaf') agent.relent();
+    const closed = agent.nextClose();
     agent.hangUp();
     await isNow(host, 's', 'idle');
-    await agent.closed(closed);
+    await closed;
     return { host, old, agent };
   }
 
@@ -88,7 +102,7 @@ describe.runIf(process.platform === 'linux')('a replacement', () => {
   }
 
   it('lives on when the end of the old agent is tried again and works', async () => {
-    const { host, old, agent } = await replaced(2, { killAfterMs: 200 });
+    const { host, old, agent } = await replaced('unwilling', { killAfterMs: 200 });
     await using _host = host;
     const fresh = await answers(host, old, 'second');
     expect(await living(old)).not.toEqual([0]);
@@ -101,7 +115,7 @@ describe.runIf(process.platform === 'linux')('a replacement', () => {
   });
 
   it('lives on when the old agent, which was being ended all the while, dies at last', async () => {
-    const { host, old, agent } = await replaced(1, PATIENT);
+    const { host, old, agent } = await replaced('deaf', PATIENT);
     await using _host = host;
     const fresh = await answers(host, old, 'second');
     const pids = await tokenHolders(old);
@@ -112,8 +126,8 @@ describe.runIf(process.platform === 'linux')('a replacement', () => {
     expect((await host.offstage.processes()).map(({ executionId }) => executionId)).toEqual([fresh]);
   });
 
-  it('that starts while what a stop has decided is still being stored is not touched by it', async () => {
-    const { host, old, agent } = await replaced(2, { killAfterMs: 200 });
+  it('that starts while what a stop has decided is still being stored is not touched by it, not even by force', async () => {
+    const { host, old } = await replaced('deaf', PATIENT);
     await using _host = host;
     const { offstage, store } = host;
     await offstage.spawn({ kind: 'command', input: DEAF_COMMAND, sessionId: 's', jobId: 'j' });
@@ -121,14 +135,13 @@ describe.runIf(process.platform === 'linux')('a replacement', () => {
     const job = await host.executionOf('j');
     await stored(host);
     store.hold();
-    agent.relent();
-    const stopping = offstage.tasks.stop('t');
+    const stopping = offstage.tasks.stop('t', { force: true });
     await store.whenInFlight(1);
     const prompting = answers(host, old, 'second');
     store.release();
     const { settled, ...report } = await stopping;
-    expect(report).toMatchObject({ stopped: [{ jobId: 'j', executionId: job }], recovered: [{ executionId: old }] });
-    expect(told(await settled)).toEqual({ stopped: ['j'], recovered: ['s'] });
+    expect(report).toMatchObject({ stopped: [{ jobId: 'j', executionId: job }], alreadyStopping: [{ executionId: old }] });
+    expect(told(await settled)).toEqual({ stopped: ['j'], alreadyStopping: ['s'] });
     expect(await living(old, job)).toEqual([0, 0]);
     const fresh = await prompting;
     expect(await answers(host, old, 'third')).toBe(fresh);

@@ -73,7 +73,7 @@ export async function realHost(options: Omit<OpenOptions<Executors>, 'store' | '
   const log: LogEntry[] = [];
   const offstage: Offstage<Executors> = await open({
     agents: { default: acpAgent(EXAMPLE) },
-    shutdownGraceMs: 1_000,
+    shutdownGraceMs: 4_000,
     log: (_, event, fields) => log.push({ event, fields }),
     ...options,
     ids: watchingIds,
@@ -149,8 +149,8 @@ export const told = (report: StopReport): Readonly<Record<string, readonly strin
 /** A real agent that does not end when it is told to, until the test lets it. */
 export interface UnwillingAgent {
   readonly executionId: string;
-  /** Resolves when `close` was called so often, whatever it did. */
-  closed(times: number): Promise<void>;
+  /** Resolves when `close` is called the next time, whatever it does. */
+  nextClose(): Promise<void>;
   /** Resolves when it has ended, by a call of `close` after `relent`. */
   readonly ended: Promise<void>;
   /** From now on `close` ends it. */
@@ -172,7 +172,7 @@ export function unwillingAgents(count = 1): UnwillingAgents {
     if (agents.length === count) return start(context);
     const agent = await start({ ...context, signal: new AbortController().signal });
     let isWilling = false;
-    const closes = counter();
+    const waiting: (() => void)[] = [];
     let hangUp = (): void => {};
     const cut = new Promise<void>((settle) => {
       hangUp = settle;
@@ -183,7 +183,7 @@ export function unwillingAgents(count = 1): UnwillingAgents {
     });
     agents.push({
       executionId: context.execution.executionId,
-      closed: closes.reached,
+      nextClose: () => new Promise((settle) => waiting.push(settle)),
       ended,
       relent: () => {
         isWilling = true;
@@ -195,7 +195,7 @@ export function unwillingAgents(count = 1): UnwillingAgents {
       frames: upTo(agent.frames, cut),
       prompt: (...given) => agent.prompt(...given),
       async close() {
-        closes.count();
+        for (const settle of waiting.splice(0)) settle();
         if (!isWilling) throw new Error('it does not let go');
         await agent.close();
         hasEnded();
@@ -203,27 +203,6 @@ export function unwillingAgents(count = 1): UnwillingAgents {
     };
   };
   return { factory, agents };
-}
-
-function counter(): { count(): void; reached(number: number): Promise<void> } {
-  let now = 0;
-  const waiting = new Set<() => void>();
-  return {
-    count() {
-      now += 1;
-      for (const check of [...waiting]) check();
-    },
-    reached: (number) =>
-      new Promise((done) => {
-        const check = (): void => {
-          if (now < number) return;
-          waiting.delete(check);
-          done();
-        };
-        waiting.add(check);
-        check();
-      }),
-  };
 }
 
 async function* upTo(frames: AsyncIterable<Frame>, cut: Promise<void>): AsyncGenerator<Frame, void> {
