@@ -28,7 +28,8 @@ export interface RemovalHost {
 
 /** @throws OffstageError `remove.refused`, `engine.closing`, `engine.degraded`, `store.failed`, `store.corrupt` */
 export async function commitRemoval(core: Core, scope: StopScope, host: RemovalHost): Promise<void> {
-  for (let isSecondLook = false; ; isSecondLook = true) {
+  let isSecondLook = false;
+  for (;;) {
     // Nothing is let in any more: when this has passed, only what is on its way to the store can still come.
     assertRemovable(core, scope);
     await allStored(core);
@@ -37,8 +38,9 @@ export async function commitRemoval(core: Core, scope: StopScope, host: RemovalH
     if (isSomethingOnItsWay(core, scope)) continue;
     if (batch.unproven !== null) {
       // Its end may have been seen just now, and its record be on its way out.
-      if (!isSecondLook) continue;
-      throw refused(scope, `nobody can say whether its execution ${batch.unproven} is still at work.`);
+      if (isSecondLook) throw refused(scope, `nobody can say whether its execution ${batch.unproven} is still at work.`);
+      isSecondLook = true;
+      continue;
     }
     await store(core, batch, host);
     return;
