@@ -39,7 +39,7 @@ export async function checkStop(ledger: StopLedger, stop: StopNote, answer: Prom
   checkNames(ledger, stop, result);
   const settled = await result.settled;
   stop.isSettled = true;
-  checkSettled(ledger, stop, [...settled.detached, ...settled.failed]);
+  checkSettled(ledger, stop, [...settled.detached, ...settled.failed], settled.durable);
   checkOnce(ledger, settled);
 }
 
@@ -53,7 +53,7 @@ function checkRefusal(ledger: StopLedger, stop: StopNote, error: unknown): void 
     ledger.problems.push(`a stop is refused ${stop.refused}`);
   const left = [...(details?.detached ?? []), ...(details?.failed ?? [])];
   // What could not be told to end may still end, and need not have.
-  if (stop.refused === 'stop.nothing_running') checkSettled(ledger, stop, left);
+  if (stop.refused === 'stop.nothing_running') checkSettled(ledger, stop, left, !ledger.isDegraded);
 }
 
 /** Everything that it found is told of, once. */
@@ -102,7 +102,7 @@ function checkOnce(ledger: StopLedger, report: StopReport): void {
 }
 
 /** Nothing older is live, but for what is named. */
-function checkSettled(ledger: StopLedger, stop: StopNote, left: readonly StopEntry[]): void {
+function checkSettled(ledger: StopLedger, stop: StopNote, left: readonly StopEntry[], isDurable: boolean): void {
   for (const agent of ledger.agents) {
     if (!isOlderAgent(ledger, stop, agent) || !isAgentLive(agent)) continue;
     if (!left.some(({ executionId }) => executionId === agent.executionId))
@@ -113,7 +113,8 @@ function checkSettled(ledger: StopLedger, stop: StopNote, left: readonly StopEnt
     if (isBodyLive(job) && job.signalAt === null) ledger.problems.push(`the body of ${job.jobId} was not told to end`);
     if (isBodyLive(job) && !left.some(({ jobId }) => jobId === job.jobId))
       ledger.problems.push(`the body of ${job.jobId} is live after a stop has settled`);
-    if (ledger.isUnfinished(job)) ledger.problems.push(`${job.jobId} has not ended after a stop has settled`);
+    // While the store refuses, ends are acted upon and told of later.
+    if (ledger.isUnfinished(job) && isDurable) ledger.problems.push(`${job.jobId} has not ended after a stop has settled`);
   }
 }
 

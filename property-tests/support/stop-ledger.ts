@@ -99,6 +99,8 @@ export class StopLedger {
   readonly told = new Map<string, JobTold>();
   readonly states = new Map<string, { readonly at: number; readonly from: SessionState | null; readonly to: SessionState }[]>();
   readonly interrupts: { readonly sessionId: string; readonly at: number }[] = [];
+  /** The store has refused a write: ends may be acted upon long before they are told. */
+  isDegraded = false;
   /** Called once, when the first stop has decided. */
   onDecided: (() => void) | null = null;
   /** When the engine was told to close. */
@@ -184,7 +186,10 @@ export class StopLedger {
   decided(stop: StopNote): void {
     stop.decidedAt = this.now;
     const agents = this.agents.filter((agent) => this.covers(stop, agent.sessionId) && isAgentLive(agent));
-    const jobs = this.jobs.filter((job) => this.coversJob(stop, job) && job.bodyEndedAt === null && this.isUnfinished(job));
+    // A start that could not be stored has ended its job, whatever was told of it.
+    const lives = (job: JobNote): boolean =>
+      isBodyLive(job) || (job.bodyAt === null && !this.isDegraded && this.isUnfinished(job));
+    const jobs = this.jobs.filter((job) => this.coversJob(stop, job) && lives(job));
     // Their agents are there, and nobody has told them to end.
     const current = agents.filter(
       ({ leftAt, signalAt, startedAt }) => startedAt !== null && leftAt === null && signalAt === null,

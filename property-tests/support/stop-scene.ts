@@ -17,7 +17,7 @@ import { codeOf } from './session-scene.ts';
 import { cue, type Lives, type Plan, StopAgents } from './stop-agents.ts';
 import { KINDS, type Kind, StopBodies, type Wanted } from './stop-bodies.ts';
 import { StopLedger, type StopNote } from './stop-ledger.ts';
-import { type Reads, readsOf, sessionRow, storeRows } from './stop-store.ts';
+import { type Faults, faultyStore, sessionRow, storeRows } from './stop-store.ts';
 import type { Ticks } from './ticks.ts';
 
 export const CANCEL_GRACE_MS = 5_000;
@@ -63,6 +63,8 @@ export const scenes = fc.record({
   failing: fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(fc.nat(60), { maxLength: 3 }) }),
   /** Reads of everybody else that are answered only when a stop has decided, by their number. */
   held: fc.array(fc.nat(10), { maxLength: 3 }),
+  /** Writes that are refused, by their number. */
+  refused: fc.oneof({ weight: 5, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(fc.nat(15), { maxLength: 2 }) }),
 });
 export type Scene = typeof scenes extends fc.Arbitrary<infer One> ? One : never;
 
@@ -101,7 +103,7 @@ export class StopScene {
   readonly sessionIds: readonly string[];
   readonly #given: Scene;
   #passing: Promise<void> = Promise.resolve();
-  readonly #reads: Reads;
+  readonly #faults: Faults;
   /** Reads that were held go on. */
   readonly readOn = cue();
   engine!: TestEngine;
@@ -112,8 +114,18 @@ export class StopScene {
     this.ledger = new StopLedger(ticks, taskOf);
     this.agents = new StopAgents(this.ledger, lives);
     this.bodies = new StopBodies(this.ledger);
-    const { failing, held } = given;
-    this.#reads = { isOn: false, failing, held, isHeld: () => ASKING.getStore() === undefined, until: this.readOn.given };
+    const { failing, held, refused } = given;
+    this.#faults = {
+      isOn: false,
+      failing,
+      held,
+      refused,
+      onRefusal: () => {
+        this.ledger.isDegraded = true;
+      },
+      isHeld: () => ASKING.getStore() === undefined,
+      until: this.readOn.given,
+    };
     const named = (all: readonly Before[], task: string): string[] => all.map((_, index) => `${task}${index}`);
     this.sessionIds = [...named(given.stopped, STOPPED), ...named(given.others, OTHER)];
   }
@@ -129,7 +141,7 @@ export class StopScene {
     await storeRows(inner, this.#rows());
     const clock = scheduledClock(ticks.hop);
     this.engine = await testEngine({
-      store: scheduledStore(readsOf(inner, this.#reads), ticks.hop),
+      store: scheduledStore(faultyStore(inner, this.#faults), ticks.hop),
       clock,
       ids: this.#ids(),
       workers: 3,
@@ -163,13 +175,13 @@ export class StopScene {
   /** From now on one thing happens after the other. */
   begin(): void {
     this.ticks.isFree = false;
-    this.#reads.isOn = true;
+    this.#faults.isOn = true;
     this.agents.begin.give();
   }
 
   /** Whatever hung goes on, and what failed does so no more. */
   letGo(): void {
-    this.#reads.isOn = false;
+    this.#faults.isOn = false;
     this.readOn.give();
     this.agents.letGo.give();
     this.bodies.letGo.give();

@@ -1,4 +1,4 @@
-/** What lies in the store before a scene with stops begins, and reads of it that fail, or take long. */
+/** What lies in the store before a scene with stops begins, and what goes wrong with it. */
 import type { SessionRow, SessionState } from '../../src/model/records.ts';
 import { sessionOperations, taskOperations } from '../../src/persistence/session-rows.ts';
 import type { Store } from '../../src/persistence/store.ts';
@@ -25,25 +25,29 @@ export async function storeRows(store: Store, rows: readonly SessionRow[]): Prom
   await store.batch([...tasks, ...rows.map(sessionOperations)].flat(), { sync: true });
 }
 
-export interface Reads {
+export interface Faults {
   isOn: boolean;
   /** Of all reads, by their number. */
   readonly failing: readonly number[];
   /** Of those that may be held. */
   readonly held: readonly number[];
+  /** Of all writes, by their number. */
+  readonly refused: readonly number[];
+  readonly onRefusal: () => void;
   /** Whether the read of this moment may be held. */
   readonly isHeld: () => boolean;
   readonly until: Promise<void>;
 }
 
-/** Some reads fail, and some are held. */
-export function readsOf(inner: Store, reads: Reads): Store {
+/** Some reads fail, some are held, and some writes are refused. */
+export function faultyStore(inner: Store, faults: Faults): Store {
   let count = 0;
   let heldCount = 0;
+  let writes = 0;
   const pass = async (): Promise<void> => {
-    if (!reads.isOn) return;
-    if (reads.failing.includes(count++)) throw new Error('the disk does not answer');
-    if (reads.isHeld() && reads.held.includes(heldCount++)) await reads.until;
+    if (!faults.isOn) return;
+    if (faults.failing.includes(count++)) throw new Error('the disk does not answer');
+    if (faults.isHeld() && faults.held.includes(heldCount++)) await faults.until;
   };
   return {
     get: async (key) => {
@@ -54,7 +58,13 @@ export function readsOf(inner: Store, reads: Reads): Store {
       await pass();
       return inner.getMany(keys);
     },
-    batch: (operations, options) => inner.batch(operations, options),
+    batch: async (operations, options) => {
+      if (faults.isOn && faults.refused.includes(writes++)) {
+        faults.onRefusal();
+        throw new Error('the disk is full');
+      }
+      return inner.batch(operations, options);
+    },
     close: () => inner.close(),
     range: (options) => {
       // As of the call: that is the contract.

@@ -29,6 +29,8 @@ export interface StopTarget {
   over(): Promise<AgentEnd>;
   /** What is known of what is left. */
   left(): JobError;
+  /** False: it has ended, and the store refuses to note that for now. */
+  isStored(): boolean;
 }
 
 /** What a stop came to. */
@@ -56,6 +58,7 @@ export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarg
     },
     over: () => execution.whenOver(),
     left: () => unknown(executionId, execution.survivors ?? 'it has not ended within its grace.'),
+    isStored: () => true,
   };
 };
 
@@ -72,6 +75,7 @@ export const jobTarget = (core: Core, job: LiveJob, kind: StopKind): StopTarget 
       return job.decided.context.detached ? 'detached' : 'gone';
     },
     left: () => unknown(execution?.executionId ?? jobId, execution?.survivors ?? 'its body has not settled within its grace.'),
+    isStored: () => job.actedEnd === null,
   };
 };
 
@@ -83,6 +87,7 @@ export const rowTarget = (sessionId: string, kind: StopKind): StopTarget => ({
   failure: () => null,
   over: () => Promise.resolve('gone'),
   left: () => unknown(sessionId, 'nothing is known of it.'),
+  isStored: () => true,
 });
 
 /** As of now. */
@@ -101,8 +106,9 @@ export function reportOf(outcome: Outcome): StopReport {
 /** SRP2. Never rejects. */
 export async function settledReport(outcome: Outcome): Promise<StopReport> {
   const ended = await Promise.all(outcome.targets.map(async (target) => ({ target, end: await target.over() })));
+  const isDurable = outcome.isDurable && outcome.targets.every((target) => target.isStored());
   return listed(
-    outcome,
+    { ...outcome, isDurable },
     ended.map(({ target, end }) => {
       const { entry, kind } = target;
       if (end === 'gone') return { list: kind, entry };
