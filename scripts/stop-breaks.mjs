@@ -186,7 +186,25 @@ export const BREAKS = [
   {
     name: 'an answer does not wait for ends that are being stored',
     file: 'src/engine/stops.ts',
-    find: 'into.told.push(whenEnded(core, job).then(() => true));',
+    find: 'into.told.push(whenEnded(core, job).then(() => job.actedEnd === null));',
+    replace: '',
+  },
+  {
+    name: 'ends that are not stored are told of as if they were',
+    file: 'src/engine/stop-report.ts',
+    find: 'outcome.targets.every((target) => target.isStored())',
+    replace: 'outcome.targets.length >= 0',
+  },
+  {
+    name: 'a store that refuses keeps alive what was to end',
+    file: 'src/engine/agent-runner.ts',
+    find: 'if (!durable) letGo();',
+    replace: 'if (!durable) return;',
+  },
+  {
+    name: 'what its agents own is theirs until they have closed',
+    file: 'src/engine/agent-runner.ts',
+    find: 'for (const execution of executions) this.#letGo(session, execution, error);',
     replace: '',
   },
   {

@@ -95,8 +95,8 @@ function checkOnce(ledger: StopLedger, report: StopReport): void {
     if (names.indexOf(name) !== index) ledger.problems.push(`${name} is told of twice`);
   for (const { jobId } of report.detached) {
     const job = ledger.jobs.find((one) => one.jobId === jobId);
-    // Also one whose body has settled meanwhile: its record says so for good.
-    if (job !== undefined && ledger.toldOf(job)?.isDetached !== true)
+    // Also one whose body has settled meanwhile: its record says so for good. While the store refuses, nothing is told.
+    if (report.durable && job !== undefined && ledger.toldOf(job)?.isDetached !== true)
       ledger.problems.push(`${jobId} is told to be detached, and is not`);
   }
 }

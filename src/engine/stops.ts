@@ -52,6 +52,8 @@ interface FoundSession {
   readonly live: LiveSession | null;
   readonly agents: readonly AgentExecution[];
   readonly jobs: readonly LiveJob[];
+  /** Some of them have not ended. */
+  readonly hasUnfinished: boolean;
 }
 
 /** What was decided: who is told what, and when that is done. */
@@ -131,7 +133,7 @@ export class Stops {
       const hasOutlivedIt = job.execution !== null && !job.execution.hasSettled;
       if (hasOutlivedIt) into.detached.push(jobTarget(core, job, 'detached'));
       // Its end is on its way to the store: nobody is told that nothing runs while its record says otherwise.
-      into.told.push(whenEnded(core, job).then(() => true));
+      into.told.push(whenEnded(core, job).then(() => job.actedEnd === null));
     }
     if (unfinished.length > 0) this.#cancelJobs(unfinished, options, into);
     for (const session of found) {
@@ -177,6 +179,7 @@ export class Stops {
           live,
           agents: agents.filter((execution) => execution.sessionId === sessionId),
           jobs: jobsOf.get(sessionId) ?? [],
+          hasUnfinished: (jobsOf.get(sessionId) ?? []).some((job) => !job.isDecidedEnd),
         };
       })
       .sort(inOrder);
@@ -223,8 +226,7 @@ export class Stops {
     const claimant = found.live?.claimant ?? null;
     const isWaiting = tickets.length > 0 || claimant !== null;
     const isOpen = row?.state === 'starting' || row?.state === 'running';
-    const hasJobs = found.jobs.some((job) => !job.isDecidedEnd);
-    if (captured.length === 0 && !isEnding && !isOpen && !hasJobs && !isWaiting) return false;
+    if (captured.length === 0 && !isEnding && !isOpen && !found.hasUnfinished && !isWaiting) return false;
     const session = row === null ? found.live : this.#liveOf(row);
     if (session === null) return true;
     const error = offstageError('session.stopped', { sessionId });
@@ -373,5 +375,5 @@ function assertStopped({ scope, failure }: StopSources, report: Omit<StopResult,
   const cause: OffstageError | null = failure;
   if (failed.length === 0 && failure === null) throw offstageError('stop.nothing_running', { id, detached, loadErrors });
   const message = failed[0]?.error?.message ?? failure?.message ?? 'nobody knows why.';
-  throw offstageError('stop.failed', { id, message, failed, loadErrors }, cause === null ? undefined : { cause });
+  throw offstageError('stop.failed', { id, message, failed, detached, loadErrors }, cause === null ? undefined : { cause });
 }
