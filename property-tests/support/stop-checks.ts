@@ -110,7 +110,6 @@ function checkSettled(ledger: StopLedger, stop: StopNote, left: readonly StopEnt
   }
   for (const job of ledger.jobs) {
     if (!isOlderJob(ledger, stop, job)) continue;
-    if (isBodyLive(job) && job.signalAt === null) ledger.problems.push(`the body of ${job.jobId} was not told to end`);
     if (isBodyLive(job) && !left.some(({ jobId }) => jobId === job.jobId))
       ledger.problems.push(`the body of ${job.jobId} is live after a stop has settled`);
     // While the store refuses, ends are acted upon and told of later.
@@ -197,6 +196,8 @@ function checkJob(ledger: StopLedger, job: JobNote): void {
     if (bodyAt !== null && bodyAt > (stop.decidedAt ?? 0))
       ledger.problems.push(`${name} was asked for before a stop, and began after it`);
     if (ledger.isUnfinished(job)) ledger.problems.push(`${name} was asked for before a stop, and has not ended`);
+    const hasOutlivedIt = bodyAt !== null && (job.bodyEndedAt ?? ledger.now) > (stop.answeredAt ?? ledger.now);
+    if (hasOutlivedIt && job.signalAt === null) ledger.problems.push(`the body of ${name} was not told to end`);
   }
   if (older.length > 0) return;
   if (refused !== null && OF_A_STOP.includes(refused))
