@@ -285,7 +285,8 @@ export class Admission {
     const { session, caller, parent } = prepared;
     core.assertAccepting();
     if (core.queuedCount >= LIMITS.queuedJobs) throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
-    if (caller !== null && caller.taskId !== session.taskId) throw offstageError('job.cross_task', {});
+    const isAcross = [caller, parent].some((other) => other !== null && other.taskId !== session.taskId);
+    if (isAcross) throw offstageError('job.cross_task', {});
     // A foreground child whose body has gone meanwhile would be waited for by nobody, and ended by nobody (spec 4.8).
     const { body } = ticket;
     if (prepared.content.wait && body !== null && (body.isDecidedEnd || body.execution?.hasSettled === true))

@@ -25,7 +25,7 @@ import type { LiveSession } from './live-session.ts';
 import { capText, errorMessage } from './outcome.ts';
 import { pass } from './pause-points.ts';
 import type { SessionStates } from './session-states.ts';
-import { onAbortOf } from './signal-fan.ts';
+import { unlessAborted } from './signal-fan.ts';
 import { DEFAULT_AGENT } from './spawn-request.ts';
 
 export interface AgentRunnerHost {
@@ -100,8 +100,8 @@ export class AgentRunner {
   end(session: LiveSession, executions: readonly AgentExecution[], options: EndOptions): boolean {
     const { error, event, rows = [], isForced = false } = options;
     const at = this.#core.settings.clock.now();
-    const intents = executions.flatMap((execution): readonly StoreOperation[] => {
-      if (execution.teardownAt !== null) return [];
+    const intended = executions.filter(({ teardownAt }) => teardownAt === null);
+    const intents = intended.flatMap((execution): readonly StoreOperation[] => {
       execution.teardownAt = at;
       return execution.hasProcessRow ? [execution.processRow(at)] : [];
     });
@@ -127,7 +127,7 @@ export class AgentRunner {
     };
     if (event === null) this.#core.submit({ changes: [], mustSync: true, ...more });
     else if (!this.#host.states.change(session, event, more)) {
-      for (const execution of executions) if (execution.teardownAt === at) execution.teardownAt = null;
+      for (const execution of intended) execution.teardownAt = null;
       return false;
     }
     return true;
@@ -194,10 +194,9 @@ export class AgentRunner {
     const { signal } = execution.controller;
     let starting: Promise<Agent> | null = null;
     try {
-      await this.#commitLaunch(session, execution);
+      await unlessAborted(this.#commitLaunch(session, execution), signal);
       if (this.#isClosed) throw offstageError('engine.closing', {});
-      const conversationId = (await core.store.get(KEYS.conversation(sessionId))) ?? null;
-      signal.throwIfAborted();
+      const conversationId = (await unlessAborted(core.store.get(KEYS.conversation(sessionId)), signal)) ?? null;
       starting = Promise.resolve(registered.start(this.#contextOf(execution, conversationId)));
       const agent = checkAgent(await unlessAborted(starting, signal));
       // Given up in the very instant in which it had started.
@@ -320,15 +319,6 @@ async function closeLate(starting: Promise<Agent> | null): Promise<void> {
     // A factory that fails leaves nothing behind; that is its part.
   }
   await late?.close?.();
-}
-
-/** What the promise comes to, or the signal's reason. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const stop = onAbortOf(signal, () => reject(signal.reason));
-    promise.then(resolve, reject).finally(stop);
-  });
 }
 
 function asStartError(agentId: string, cause: unknown): OffstageError {

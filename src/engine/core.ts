@@ -11,7 +11,7 @@ import { TimerService } from '../actors/timer-service.ts';
 import type { JobEvent } from '../machines/job.ts';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
-import type { HistoryEntry } from '../model/records.ts';
+import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
 import { JobRows } from '../persistence/job-rows.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
@@ -37,6 +37,8 @@ export type RegisteredExecutor = Executor & { readonly capabilities: ExecutorCap
 export interface CoreStart {
   readonly seq: number;
   readonly ordinal: number;
+  /** Records of processes that an earlier engine has left, and that are not proven to be gone. */
+  readonly leftovers?: readonly ProcessRecord[];
 }
 
 export interface CoreHost {
@@ -65,6 +67,8 @@ export class Core {
   readonly models: ReadModels;
   readonly liveness: Liveness;
   readonly points: PausePoints | null;
+  /** By execution id: what an earlier engine has left, and nobody has proven to be gone. */
+  readonly leftovers: Map<string, ProcessRecord>;
   readonly reap: ProcessReaper;
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
@@ -82,6 +86,7 @@ export class Core {
   ) {
     const { hooks = [], points = null } = host;
     this.reap = host.reap;
+    this.leftovers = new Map(start.leftovers?.map((record) => [record.executionId, record]));
     this.settings = settings;
     this.store = store;
     this.executors = executors;

@@ -4,6 +4,7 @@
  * LFT1  Absent is only what has no record, or whose process is gone or proven not ours; everything else is unknown, with its cause.
  * LFT2  What is provably ours is ended, whenever somebody asks.
  * LFT3  A record whose owner cannot be read is said, and hides none of the others.
+ * LFT4  Only the start finds leftovers: what this process has launched is the registry's, until it is gone.
  */
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { ProcessRecord } from '../model/records.ts';
@@ -11,7 +12,6 @@ import type { StopEntry } from '../model/stop.ts';
 import { removeProcess } from '../persistence/process-row.ts';
 import type { Core } from './core.ts';
 import { errorMessage, errorOf, storeErrorOf } from './outcome.ts';
-import { readProcessRecords } from './process-records.ts';
 import type { StopScope } from './stop-epochs.ts';
 
 export interface Leftovers {
@@ -52,12 +52,7 @@ export async function endLeftovers(core: Core, query: LeftoverQuery): Promise<Le
   const failed = (error: unknown): void => {
     failure ??= storeErrorOf(error);
   };
-  try {
-    const records = (await readProcessRecords(core.store)).filter((record) => !isOurs(core, record));
-    await Promise.all(records.map((record) => look(record).catch(failed)));
-  } catch (error) {
-    failed(error);
-  }
+  await Promise.all([...core.leftovers.values()].map((record) => look(record).catch(failed)));
   return { ended, unknown, failure };
 }
 
@@ -71,16 +66,11 @@ async function verdictOf(core: Core, record: ProcessRecord, isForced: boolean): 
 
 /** Resolves when that is stored, or cannot be for now. */
 function forget(core: Core, executionId: string): Promise<void> {
+  core.leftovers.delete(executionId);
   if (core.isClosed) return Promise.resolve();
   return new Promise((resolve) => {
     core.submit({ changes: [], rows: [removeProcess(executionId)], acknowledge: () => resolve() });
   });
-}
-
-/** Launched by this process, which looks after it. */
-export function isOurs({ registry }: Core, { executionId, jobId }: ProcessRecord): boolean {
-  if (jobId === null) return registry.agent(executionId) !== undefined;
-  return registry.get(jobId)?.executionId === executionId;
 }
 
 /** The session of the scope that it belongs to; null: none. */

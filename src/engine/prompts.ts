@@ -10,7 +10,7 @@
  */
 import { SESSION_STATES } from '../machines/session.ts';
 import { BoundedMap } from '../model/bounded-map.ts';
-import { type OffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Changed, PromptAnswer, PromptOptions, PromptTicket } from '../model/session-requests.ts';
@@ -293,7 +293,8 @@ export class Prompts {
       })
       .catch((error) => {
         if (!prompt.hasEnded) this.#release(session, prompt, ticket);
-        this.line.tell(session, ticket, 'failed', 0, error);
+        const isStopped = isOffstageError(error, 'session.stopped') || isOffstageError(error, 'task.stopping');
+        this.line.tell(session, ticket, isStopped ? 'stopped' : 'failed', 0, error);
       });
   }
 

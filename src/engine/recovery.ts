@@ -58,6 +58,8 @@ export interface Recovered {
   readonly report: RecoveryReport;
   readonly seq: number;
   readonly ordinal: number;
+  /** Of processes that are not proven to be gone. */
+  readonly leftovers: readonly ProcessRecord[];
 }
 
 export async function recover(
@@ -73,7 +75,8 @@ export async function recover(
   // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
   const seq = Math.max(head[0], await newestSeq(store));
   const ordinal = Math.max(head[1], await rows.highestOrdinal());
-  const processes = await reapAll(store, settings, reap);
+  const reaped = await reapAll(store, settings, reap);
+  const processes = reaped.map(({ process }) => process);
   const low = Number((await store.get(KEYS.low)) ?? 0);
   const unfinished = await rows.listLive(low);
   const sessions = await settleOpenSessions(store, log, () => clock.now());
@@ -105,10 +108,16 @@ export async function recover(
     processes,
   };
   const sync = settings.durability === 'full';
-  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal };
+  const leftovers = reaped.flatMap(({ process, record }) => (process.verdict === 'unverified' ? [record] : []));
+  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal, leftovers };
 }
 
-async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
+interface Reaped {
+  readonly record: ProcessRecord;
+  readonly process: RecoveryReport['processes'][number];
+}
+
+async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<readonly Reaped[]> {
   const records = await readProcessRecords(store, (key) =>
     log('error', 'row.unreadable', { key, error: 'it is no record of a process' }),
   );
@@ -117,9 +126,9 @@ async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: Proce
       const { jobId, sessionId, executionId, pid, teardownAt } = record;
       const process = { jobId, sessionId, executionId, pid, teardownAt };
       try {
-        return { ...(await reap(record)), ...process };
+        return { record, process: { ...(await reap(record)), ...process } };
       } catch (error) {
-        return { verdict: 'unverified' as const, detail: String((error as Error).message), ...process };
+        return { record, process: { verdict: 'unverified' as const, detail: String((error as Error).message), ...process } };
       }
     }),
   );

@@ -11,8 +11,6 @@ import { pruneOperations } from '../persistence/job-rows.ts';
 import { removeSessionOperations, removeTaskOperations, removeTicketsOf } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
-import { isOurs } from './leftovers.ts';
-import { readProcessRecords } from './process-records.ts';
 import { refused } from './removal-obstacles.ts';
 import type { Sessions } from './sessions.ts';
 import type { StopScope } from './stop-epochs.ts';
@@ -24,7 +22,7 @@ export interface RemovalBatch {
   readonly events: readonly UnnumberedEvent[];
   /** Of the jobs that go: what their outputs are found by. */
   readonly ordinals: readonly number[];
-  /** The execution of a process record that nobody here looks after, if there is one: it is not proven to be gone. */
+  /** The execution of a process that an earlier engine has left, if there is one: it is not proven to be gone. */
   readonly unproven: string | null;
 }
 
@@ -44,7 +42,7 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
   const rows = await readRows(sessions, scope);
   const at = core.settings.clock.now();
   const sessionIds = new Set(rows.map(({ sessionId }) => sessionId));
-  const records = (await readProcessRecords(core.store)).filter((record) => !isOurs(core, record));
+  const records = [...core.leftovers.values()];
   const ofJobs = new Map(records.map(({ jobId, executionId }) => [jobId, executionId]));
   const ofAgent = records.find(({ jobId, sessionId }) => jobId === null && sessionId !== null && sessionIds.has(sessionId));
   let unproven = ofAgent?.executionId ?? null;

@@ -7,6 +7,7 @@
  * RMC3  Once it is stored nothing is remembered, told or written of it any more, whatever is still ending.
  */
 import { offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import { isRemoved, readSessionRow, readTaskRow } from '../persistence/session-rows.ts';
 import type { Core } from './core.ts';
@@ -28,7 +29,6 @@ export interface RemovalHost {
 
 /** @throws OffstageError `remove.refused`, `engine.closing`, `engine.degraded`, `store.failed`, `store.corrupt` */
 export async function commitRemoval(core: Core, scope: StopScope, host: RemovalHost): Promise<void> {
-  let isSecondLook = false;
   for (;;) {
     // Nothing is let in any more: when this has passed, only what is on its way to the store can still come.
     assertRemovable(core, scope);
@@ -36,12 +36,7 @@ export async function commitRemoval(core: Core, scope: StopScope, host: RemovalH
     const batch = await readRemoval(core, host.sessions, scope);
     assertRemovable(core, scope);
     if (isSomethingOnItsWay(core, scope)) continue;
-    if (batch.unproven !== null) {
-      // Its end may have been seen just now, and its record be on its way out.
-      if (isSecondLook) throw refused(scope, `nobody can say whether its execution ${batch.unproven} is still at work.`);
-      isSecondLook = true;
-      continue;
-    }
+    if (batch.unproven !== null) throw refused(scope, `nobody can say whether its execution ${batch.unproven} is still at work.`);
     await store(core, batch, host);
     return;
   }
@@ -114,7 +109,20 @@ function answersAgain(
   });
 }
 
-async function wasWritten({ store: rows }: Core, { scope }: RemovalBatch): Promise<boolean> {
+/** Asked until the store has an answer. */
+async function wasWritten(core: Core, batch: RemovalBatch): Promise<boolean> {
+  for (;;) {
+    try {
+      return await isMarked(core, batch);
+    } catch (error) {
+      core.report('remove.unreadable', error);
+      if (core.isClosing) throw error;
+      await new Promise<void>((resolve) => core.timers.after(LIMITS.doubtRetryMs, resolve));
+    }
+  }
+}
+
+async function isMarked({ store: rows }: Core, { scope }: RemovalBatch): Promise<boolean> {
   const { taskId, sessionId } = scope;
   const row =
     sessionId === null ? readTaskRow(await rows.get(KEYS.task(taskId))) : readSessionRow(await rows.get(KEYS.session(sessionId)));

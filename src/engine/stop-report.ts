@@ -27,6 +27,8 @@ export interface StopTarget {
   failure(): JobError | null;
   /** Resolves when it has ended, or its grace is over. */
   over(): Promise<AgentEnd>;
+  /** It was seen to end, however late. */
+  hasEnded(): boolean;
   /** What is known of what is left. */
   left(): JobError;
   /** False: it has ended, and the store refuses to note that for now. */
@@ -57,6 +59,7 @@ export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarg
       return message === null ? null : errorOf(offstageError('agent.failed', { message }));
     },
     over: () => execution.whenOver(),
+    hasEnded: () => execution.outcome === 'gone',
     left: () => unknown(executionId, execution.survivors ?? 'it has not ended within its grace.'),
     isStored: () => true,
   };
@@ -70,6 +73,7 @@ export const jobTarget = (core: Core, job: LiveJob, kind: StopKind): StopTarget 
     kind,
     source: 'active',
     failure: () => null,
+    hasEnded: () => job.isDecidedEnd && execution?.hasSettled !== false,
     over: async () => {
       await whenEnded(core, job);
       return job.decided.context.detached ? 'detached' : 'gone';
@@ -86,6 +90,7 @@ export const rowTarget = (sessionId: string, kind: StopKind): StopTarget => ({
   source: kind === 'recovered' ? 'registry' : 'active',
   failure: () => null,
   over: () => Promise.resolve('gone'),
+  hasEnded: () => true,
   left: () => unknown(sessionId, 'nothing is known of it.'),
   isStored: () => true,
 });
@@ -122,12 +127,14 @@ function listed(
   { sources, leftovers, detached, absent, isDurable }: Outcome,
   told: readonly { readonly list: StopKind | 'failed'; readonly entry: StopEntry }[],
 ): StopReport {
+  const left = detached.filter((target) => !target.hasEnded());
   const of = (list: StopKind | 'failed'): StopEntry[] => told.filter((one) => one.list === list).map(({ entry }) => entry);
   return {
     stopped: of('stopped'),
     recovered: [...of('recovered'), ...leftovers.ended],
-    alreadyStopping: of('alreadyStopping'),
-    detached: [...of('detached'), ...detached.map((target) => ({ ...target.entry, error: target.left() }))],
+    // What was told to end long ago and has ended since is nothing that is left.
+    alreadyStopping: [...of('alreadyStopping'), ...detached.filter((target) => target.hasEnded()).map(({ entry }) => entry)],
+    detached: [...of('detached'), ...left.map((target) => ({ ...target.entry, error: target.left() }))],
     absent: absent.map((sessionId) => ({ sessionId })),
     failed: [...of('failed'), ...leftovers.unknown],
     loadErrors: sources.loadErrors,

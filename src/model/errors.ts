@@ -88,7 +88,7 @@ export const ERRORS = {
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
   'job.context_closed': spec(false, (d: JobId) => `The job ${quote(d.jobId)} has ended, so its context can do nothing any more.`),
-  'job.cross_task': spec(false, (_: Nothing) => 'A job and its caller must belong to the same task.'),
+  'job.cross_task': spec(false, (_: Nothing) => 'A job, its caller and its parent must belong to the same task.'),
   'job.expired': spec(false, (d: JobId) => `The job ${quote(d.jobId)} ended long ago and its record was pruned.`),
   'job.failed': spec(false, (d: Why) => d.message),
   'job.idle_timed_out': spec(false, (d: { idleTimeoutMs: number }) => `The job gave no sign of life for ${d.idleTimeoutMs} ms.`),
@@ -157,8 +157,13 @@ export const ERRORS = {
   ),
   'stop.failed': spec(
     true,
-    (d: { id: string; message: string; failed?: readonly StopEntry[]; loadErrors?: readonly StopEntry[] }) =>
-      `Nothing of ${quote(d.id)} could be stopped: ${d.message}`,
+    (d: {
+      id: string;
+      message: string;
+      failed?: readonly StopEntry[];
+      detached?: readonly StopEntry[];
+      loadErrors?: readonly StopEntry[];
+    }) => `Nothing of ${quote(d.id)} could be stopped: ${d.message}`,
   ),
   'stop.nothing_running': spec(
     false,

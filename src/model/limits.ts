@@ -75,6 +75,8 @@ export const LIMITS = {
   promptAnswers: 10_000,
   /** A forced stop looks this long whether what it killed has gone: a kill cannot be refused, but takes the system a moment. */
   forcedEndMs: 1_000,
+  /** A removal of which nobody knows whether it was written is looked for again after so long. */
+  doubtRetryMs: 1_000,
   /** Agents that could not be ended are told again after so long, then twice as long, up to the last. */
   firstTeardownRetryMs: 1_000,
   lastTeardownRetryMs: 60_000,

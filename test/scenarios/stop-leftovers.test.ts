@@ -5,12 +5,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/actors/clock.ts';
 import type { ProcessReaper, ReapVerdict } from '../../src/engine/recovery.ts';
+import { reapProcess } from '../../src/executors/process-reaper.ts';
 import { bootId, processStartTime } from '../../src/executors/process-tree.ts';
 import { offstageError } from '../../src/model/errors.ts';
 import type { ProcessRecord } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
-import { putProcess } from '../../src/persistence/process-row.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
@@ -18,7 +19,7 @@ import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { endLeftBehind, groupMembers, isLiving, newExecutionId, tokenHolders } from '../executors/processes.ts';
 import { held } from '../support/bare-agent.ts';
 import { agentProcess, leave, session, storeWith } from '../support/left-behind.ts';
-import { realHost, told } from '../support/real-host.ts';
+import { told } from '../support/real-host.ts';
 import { type SessionLab, type SessionLabOptions, sessionLab } from '../support/sessions.ts';
 import { nothingRunning, stopLines, storedRow } from '../support/stopping.ts';
 import { testEngine } from '../support/test-engine.ts';
@@ -232,7 +233,7 @@ describe('what an earlier engine left', () => {
 
 describe('what a job of an earlier engine left', () => {
   /** A job of `caller` that ran in `host`; its process was not seen to end. Both sessions are of one task. */
-  async function jobLeft() {
+  async function jobLeft(others: readonly ProcessRecord[] = []) {
     const store = controlledStore(memoryStore());
     const launch = controlledExecutor({ capabilities: { strictStart: true, killable: true } });
     const dead = await testEngine({ executors: { launch }, store });
@@ -245,6 +246,7 @@ describe('what a job of an earlier engine left', () => {
     await context.execution.launched({ pid: 4711, startTime: '99', bootId: 'boot' });
     const { executionId } = context.execution;
     const found = await store.crash();
+    if (others.length > 0) await leave(found, { processes: others });
     const reaper = reaping();
     const engine = await testEngine({ executors: { launch }, store: found, clock: dead.clock, reap: reaper.reap });
     return { ...reaper, engine, offstage: engine.offstage, executionId, found };
@@ -271,9 +273,8 @@ describe('what a job of an earlier engine left', () => {
   });
 
   it('and of which nobody can say whose it is, is said, and hides none of the others', async () => {
-    const { engine, offstage, now, executionId, found } = await jobLeft();
+    const { engine, offstage, now, executionId, found } = await jobLeft([agentProcess('e', 'host')]);
     await using _engine = engine;
-    await leave(found, { processes: [agentProcess('e', 'host')] });
     now(() => ({ verdict: 'killed', detail: 'Ended.' }));
     const read = found.getMany.bind(found);
     found.getMany = (keys) =>
@@ -291,9 +292,6 @@ describe('what a job of an earlier engine left', () => {
 describe.runIf(process.platform === 'linux')('real processes of an earlier engine', () => {
   /** Notes a process as if an engine that is dead had launched it for the agent of `s`. */
   async function leftBy(script: string, hasToken: boolean) {
-    const host = await realHost({ killAfterMs: 300 });
-    await host.offstage.tasks.create({ taskId: 't' });
-    await host.offstage.sessions.create({ sessionId: 's', taskId: 't' });
     const executionId = newExecutionId();
     const child = spawn('sh', ['-c', script], {
       detached: true,
@@ -304,22 +302,27 @@ describe.runIf(process.platform === 'linux')('real processes of an earlier engin
     groups.push(pid);
     const startTime = processStartTime(pid);
     await once(child.stdout, 'data');
-    const owner = { executionId, jobId: null, sessionId: 's', at: 1, teardownAt: null };
-    await host.store.batch([putProcess(owner, { pid, startTime, bootId: bootId() })], { sync: true });
-    return { host, executionId, pid, child };
+    const record = { ...agentProcess(executionId, 's'), pid, startTime, bootId: bootId() };
+    const store = await storeWith({ sessions: [session('s', 'waiting_for_input')], processes: [record] });
+    let isStarting = true;
+    const reap: ProcessReaper = async (left) =>
+      isStarting ? UNVERIFIED : reapProcess(left, { clock: systemClock, killAfterMs: 300, deadlineMs: 10_000 });
+    const host = await testEngine({ store, reap });
+    isStarting = false;
+    return { host, store, executionId, pid, child };
   }
 
   it('are found and killed, whatever the record says', async () => {
-    const { host, executionId } = await leftBy(
+    const { host, store, executionId } = await leftBy(
       "trap '' TERM; (setsid sleep 600 &); echo ready; while :; do sleep 0.1; done",
       true,
     );
     await using _host = host;
     expect((await tokenHolders(executionId)).length).toBeGreaterThan(1);
-    const row = await host.row('s');
+    const row = await store.get(KEYS.session('s'));
     expect((await host.offstage.tasks.stop('t')).recovered).toEqual([{ sessionId: 's', executionId }]);
     expect(await tokenHolders(executionId)).toEqual([]);
-    expect(await host.row('s')).toBe(row);
+    expect(await store.get(KEYS.session('s'))).toBe(row);
     expect(await host.offstage.processes()).toEqual([]);
     await expect(host.offstage.tasks.stop('t')).rejects.toMatchObject(nothingRunning);
   });
