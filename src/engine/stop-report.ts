@@ -50,6 +50,8 @@ const unknown = (executionId: string, message: string): JobError =>
 
 export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarget => {
   const { sessionId, executionId } = execution;
+  // From now on: a later stop may try anew, and that is its own to wait for.
+  const over = execution.whenOver();
   return {
     entry: { sessionId, executionId },
     kind,
@@ -58,7 +60,7 @@ export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarg
       const message = execution.teardown?.failure ?? null;
       return message === null ? null : errorOf(offstageError('agent.failed', { message }));
     },
-    over: () => execution.whenOver(),
+    over: () => over,
     hasEnded: () => execution.outcome === 'gone',
     left: () => unknown(executionId, execution.survivors ?? 'it has not ended within its grace.'),
     isStored: () => true,
