@@ -98,6 +98,7 @@ describe('tasks stop', () => {
       absent: [],
       failed: [],
       loadErrors: [],
+      sourceError: null,
       durable: true,
     });
     const { run, get } = await stage('stubborn');
