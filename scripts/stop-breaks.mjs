@@ -42,8 +42,8 @@ export const BREAKS = [
   {
     name: 'a start that was told to end calls its factory all the same',
     file: 'src/engine/agent-runner.ts',
-    find: '      signal.throwIfAborted();\n      starting =',
-    replace: '      starting =',
+    find: '(await unlessAborted(core.store.get(KEYS.conversation(sessionId)), signal))',
+    replace: '(await core.store.get(KEYS.conversation(sessionId)))',
   },
   {
     name: 'an agent that comes after its start was given up is not closed',
@@ -54,8 +54,8 @@ export const BREAKS = [
   {
     name: 'agents are told to end before that is stored',
     file: 'src/engine/agent-runner.ts',
-    find: 'if (execution.teardownAt !== null) return [];',
-    replace: 'execution.abort(error);\n      if (execution.teardownAt !== null) return [];',
+    find: 'execution.teardownAt = at;',
+    replace: 'execution.abort(error);\n      execution.teardownAt = at;',
   },
   {
     name: 'an agent that did not close is not tried again',

@@ -128,11 +128,11 @@ export function checkAll(ledger: StopLedger): void {
   for (const agent of ledger.agents) checkAgent(ledger, agent);
   for (const job of ledger.jobs) checkJob(ledger, job);
   for (const prompt of ledger.prompts) checkPrompt(ledger, prompt);
-  for (const { found, report } of ledger.stops) {
-    for (const sessionId of found.atWork) {
-      const isUnreadable = report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;
+  for (const stop of ledger.stops) {
+    for (const sessionId of stop.found.atWork) {
       const isOver = ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled' || to === 'failed') === true;
-      if (!isUnreadable && !isOver) ledger.problems.push(`${sessionId} was at work when it was stopped, and is not cancelled`);
+      if (!isUnreadable(stop, sessionId) && !isOver)
+        ledger.problems.push(`${sessionId} was at work when it was stopped, and is not cancelled`);
     }
   }
   for (const [sessionId, changes] of ledger.states) {
@@ -156,10 +156,9 @@ function checkAgent(ledger: StopLedger, agent: AgentNote): void {
   if (isOver && isAgentLive(agent)) ledger.problems.push(`${executionId} lives, and ${sessionId} is over`);
   for (const stop of ledger.stops) {
     const isLate = agent.startedAt !== null && agent.startedAt > (stop.decidedAt ?? Number.POSITIVE_INFINITY);
-    const isUnreadable = stop.report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;
     if (
       isLate &&
-      !isUnreadable &&
+      !isUnreadable(stop, sessionId) &&
       isOlderAgent(ledger, stop, agent) &&
       ledger.prompts.some(({ reached }) => reached.some((one) => one.agent === agent))
     )
@@ -232,7 +231,8 @@ function checkPrompt(ledger: StopLedger, prompt: PromptNote): void {
   // While the stop is being stored, its session looks as before, and its agent is still there.
   const isDoomed =
     ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled') === true ||
-    prompt.reached.some(({ agent }) => covering.some((stop) => isOlderAgent(ledger, stop, agent)));
+    prompt.reached.some(({ agent }) => covering.some((stop) => isOlderAgent(ledger, stop, agent))) ||
+    covering.some((stop) => isUnreadable(stop, sessionId));
   const isAmidst = isDoomed && covering.some(({ answeredAt }) => prompt.askedAt <= (answeredAt ?? Number.POSITIVE_INFINITY));
   if (code === 'task.stopping' || (code === 'session.stopped' && !isAmidst))
     ledger.problems.push(`${promptId} was refused ${code}, and no stop is newer`);
@@ -244,3 +244,6 @@ const isOlderAgent = (ledger: StopLedger, stop: StopNote, { sessionId, launchedA
 
 const isOlderJob = (ledger: StopLedger, stop: StopNote, job: JobNote): boolean =>
   stop.decidedAt !== null && job.askedAt <= stop.decidedAt && ledger.coversJob(stop, job);
+
+const isUnreadable = ({ report }: StopNote, sessionId: string): boolean =>
+  report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;
