@@ -309,7 +309,7 @@ export class SessionModel {
   #rollBack(session: ModelSession, prompt: ModelPrompt, code: string): void {
     prompt.phase = 'over';
     session.claim = null;
-    if (prompt.isTicket) prompt.ask.told.push('failed');
+    if (prompt.isTicket) prompt.ask.told.push(code === 'session.stopped' ? 'stopped' : 'failed');
     else prompt.ask.answer = { refused: code };
     if (session.hasStray && !session.hasHandoff && session.execution !== null) this.#openOwn(session);
     session.hasStray = false;

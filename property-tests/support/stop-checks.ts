@@ -36,6 +36,7 @@ export async function checkStop(ledger: StopLedger, stop: StopNote, answer: Prom
   }
   stop.answeredAt = ledger.now;
   stop.report = result;
+  stop.unreadable = result.loadErrors.map(({ sessionId }) => sessionId);
   checkNames(ledger, stop, result);
   const settled = await result.settled;
   stop.isSettled = true;
@@ -44,9 +45,8 @@ export async function checkStop(ledger: StopLedger, stop: StopNote, answer: Prom
 }
 
 function checkRefusal(ledger: StopLedger, stop: StopNote, error: unknown): void {
-  const { details } = error as {
-    readonly details?: { readonly detached?: readonly StopEntry[]; readonly failed?: readonly StopEntry[] };
-  };
+  const { details } = error as { readonly details?: Partial<StopReport> };
+  stop.unreadable = details?.loadErrors?.map(({ sessionId }) => sessionId) ?? [];
   // Before it has decided it has done nothing.
   if (stop.decidedAt === null) return;
   if (stop.refused !== 'stop.nothing_running' && stop.refused !== 'stop.failed')
@@ -131,7 +131,7 @@ export function checkAll(ledger: StopLedger): void {
   for (const stop of ledger.stops) {
     for (const sessionId of stop.found.atWork) {
       const isOver = ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled' || to === 'failed') === true;
-      if (!isUnreadable(stop, sessionId) && !isOver)
+      if (!stop.unreadable.includes(sessionId) && !isOver)
         ledger.problems.push(`${sessionId} was at work when it was stopped, and is not cancelled`);
     }
   }
@@ -158,7 +158,7 @@ function checkAgent(ledger: StopLedger, agent: AgentNote): void {
     const isLate = agent.startedAt !== null && agent.startedAt > (stop.decidedAt ?? Number.POSITIVE_INFINITY);
     if (
       isLate &&
-      !isUnreadable(stop, sessionId) &&
+      !stop.unreadable.includes(sessionId) &&
       isOlderAgent(ledger, stop, agent) &&
       ledger.prompts.some(({ reached }) => reached.some((one) => one.agent === agent))
     )
@@ -232,7 +232,7 @@ function checkPrompt(ledger: StopLedger, prompt: PromptNote): void {
   const isDoomed =
     ledger.states.get(sessionId)?.some(({ to }) => to === 'cancelled') === true ||
     prompt.reached.some(({ agent }) => covering.some((stop) => isOlderAgent(ledger, stop, agent))) ||
-    covering.some((stop) => isUnreadable(stop, sessionId));
+    covering.some(({ unreadable }) => unreadable.includes(sessionId));
   const isAmidst = isDoomed && covering.some(({ answeredAt }) => prompt.askedAt <= (answeredAt ?? Number.POSITIVE_INFINITY));
   if (code === 'task.stopping' || (code === 'session.stopped' && !isAmidst))
     ledger.problems.push(`${promptId} was refused ${code}, and no stop is newer`);
@@ -244,6 +244,3 @@ const isOlderAgent = (ledger: StopLedger, stop: StopNote, { sessionId, launchedA
 
 const isOlderJob = (ledger: StopLedger, stop: StopNote, job: JobNote): boolean =>
   stop.decidedAt !== null && job.askedAt <= stop.decidedAt && ledger.coversJob(stop, job);
-
-const isUnreadable = ({ report }: StopNote, sessionId: string): boolean =>
-  report?.loadErrors.some((entry) => entry.sessionId === sessionId) === true;

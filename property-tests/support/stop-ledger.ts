@@ -84,6 +84,8 @@ export interface StopNote {
   answeredAt: number | null;
   refused: string | null;
   report: StopReport | null;
+  /** Sessions whose rows it could not read. */
+  unreadable: readonly string[];
   /** Its last report was given, or it was refused. */
   isSettled: boolean;
 }
@@ -176,6 +178,7 @@ export class StopLedger {
       answeredAt: null,
       refused: null,
       report: null,
+      unreadable: [],
       isSettled: false,
     };
     this.stops.push(note);
@@ -203,7 +206,10 @@ export class StopLedger {
 
   readonly observe = (event: OffstageEvent): void => {
     if (event.type === 'session.state_changed') {
-      const { sessionId, oldState, newState } = event;
+      const { sessionId, oldState, newState, foregroundActivity } = event;
+      // What it was doing has ended in the same instant; only jobs may still be ending.
+      if (newState === 'cancelled' && foregroundActivity === 'generating')
+        this.problems.push(`${sessionId} is cancelled, and generating`);
       const before = this.states.get(sessionId) ?? [];
       this.states.set(sessionId, [...before, { at: this.now, from: oldState, to: newState }]);
     } else if (event.type === 'job.created' || event.type === 'job.status') {
