@@ -45,8 +45,8 @@ export interface Outcome {
   readonly isDurable: boolean;
 }
 
-const unknown = (executionId: string, message: string): JobError =>
-  errorOf(offstageError('execution.unknown', { executionId, message }));
+const outlived = (executionId: string, message: string): JobError =>
+  errorOf(offstageError('execution.detached', { executionId, message }));
 
 export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarget => {
   const { sessionId, executionId } = execution;
@@ -62,7 +62,7 @@ export const agentTarget = (execution: AgentExecution, kind: StopKind): StopTarg
     },
     over: () => over,
     hasEnded: () => execution.outcome === 'gone',
-    left: () => unknown(executionId, execution.survivors ?? 'it has not ended within its grace.'),
+    left: () => outlived(executionId, execution.survivors ?? 'it has not ended within its grace.'),
     isStored: () => true,
   };
 };
@@ -80,7 +80,7 @@ export const jobTarget = (core: Core, job: LiveJob, kind: StopKind): StopTarget 
       await whenEnded(core, job);
       return job.decided.context.detached ? 'detached' : 'gone';
     },
-    left: () => unknown(execution?.executionId ?? jobId, execution?.survivors ?? 'its body has not settled within its grace.'),
+    left: () => outlived(execution?.executionId ?? jobId, execution?.survivors ?? 'its body has not settled within its grace.'),
     isStored: () => job.actedEnd === null,
   };
 };
@@ -93,7 +93,7 @@ export const rowTarget = (sessionId: string, kind: StopKind): StopTarget => ({
   failure: () => null,
   over: () => Promise.resolve('gone'),
   hasEnded: () => true,
-  left: () => unknown(sessionId, 'nothing is known of it.'),
+  left: () => outlived(sessionId, 'nothing is known of it.'),
   isStored: () => true,
 });
 

@@ -69,6 +69,11 @@ export const ERRORS = {
   ),
   'engine.closing': spec(false, (_: Nothing) => 'This engine is closing and accepts no more work.'),
   'engine.degraded': spec(true, (_: Nothing) => 'The store refuses writes at the moment, so no new work is accepted.'),
+  'execution.detached': spec(
+    false,
+    (d: { executionId: string; message: string }) =>
+      `The execution ${quote(d.executionId)} was told to end and was not seen to: ${d.message}`,
+  ),
   'execution.not_found': spec(
     false,
     (d: { executionId: string }) => `No agent that is at work on this session has the execution id ${quote(d.executionId)}.`,

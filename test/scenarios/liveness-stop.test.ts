@@ -98,7 +98,6 @@ describe('what a stop stops', () => {
   it.each([
     ['the rows of its sessions', RANGES.taskSessions('t').gte],
     ['the task itself', KEYS.task('t')],
-    ['the processes that are left', RANGES.processes.gte],
   ])('L127: a lookup failure of %s never hides the others, and is reported', async (_what, key) => {
     const executor = gate();
     const reads = failingReads();

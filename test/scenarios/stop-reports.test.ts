@@ -107,7 +107,7 @@ describe('without a grace', () => {
     const entry = { sessionId: 's', jobId, executionId: context.execution.executionId };
     expect(stopped).toEqual([entry]);
     await lab.clock.advance(0);
-    expect(await settled).toMatchObject({ stopped: [], detached: [{ ...entry, error: { code: 'execution.unknown' } }] });
+    expect(await settled).toMatchObject({ stopped: [], detached: [{ ...entry, error: { code: 'execution.detached' } }] });
     expect(await lab.offstage.get(jobId)).toMatchObject({ status: 'cancelled', detached: true, bodyLive: true });
     const repeated = { ...nothingRunning, details: { id: 't', detached: [entry] } };
     await expect(lab.offstage.tasks.stop('t')).rejects.toMatchObject(repeated);
