@@ -69,6 +69,7 @@ describe('two stops at once', () => {
   it('the grace that a stop by force has taken away is not given back by a later one', async () => {
     await using lab = await taskLab();
     await orphan(lab, 'orphan', 't', ['rejects', 'rejects', 'rejects']);
+    await lab.running('s', 't');
     const first = await lab.offstage.tasks.stop('t', { force: true });
     await lab.offstage.tasks.stop('t').catch(() => {});
     const seen = watch(first.settled);
