@@ -1,5 +1,6 @@
 /**
- * Breaks a stop in every way that `stop-breaks.mjs` lists, one at a time, on a copy of the sources, and tells which of them the race test finds.
+ * Breaks a stop in every way that `stop-breaks.mjs` lists, one at a time, on a copy of the sources, and tells which of them the race test, or
+ * one of its fixed examples, finds.
  *
  * `node scripts/break-stop.mjs [words of a name …]`; exits 1 if one survives. OFFSTAGE_SEED and OFFSTAGE_RUNS are those of the property tests.
  */
@@ -9,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BREAKS } from './stop-breaks.mjs';
 
-const TEST = 'property-tests/stop-races.test.ts';
+const TESTS = ['property-tests/stop-races.test.ts', 'test/engine/stop-races.test.ts'];
 /** A test that hangs has found the break, too. */
 const LIMIT_MS = 600_000;
 
@@ -31,7 +32,7 @@ symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 function failure() {
   const { status, signal, stdout, stderr } = spawnSync(
     process.execPath,
-    [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--root', folder, TEST],
+    [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--root', folder, ...TESTS],
     {
       cwd: folder,
       encoding: 'utf8',
@@ -45,9 +46,11 @@ function failure() {
   const text = `${stdout}\n${stderr}`;
   const [, runs] = /Property failed after (\d+) tests/.exec(text) ?? [];
   const problem = /^\s*\+\s+"(.+)",$/m.exec(text)?.[1] ?? /Caused by: (.+)/.exec(text)?.[1];
+  if (runs !== undefined && problem !== undefined) return `run ${runs}: ${problem}`;
+  const example = /FAIL +test\/\S+ > (.+)/.exec(text)?.[1];
   // A break that does not even run shows nothing.
-  if (runs === undefined || problem === undefined) throw new Error(`the test did not run:\n${text}`);
-  return `run ${runs}: ${problem}`;
+  if (example === undefined || /Failed Suites/.test(text)) throw new Error(`the test did not run:\n${text}`);
+  return `example: ${example}`;
 }
 
 function changed({ name, file, find, replace }) {
