@@ -72,8 +72,8 @@ export const BREAKS = [
   {
     name: 'a close is tried again while it is under way',
     file: 'src/engine/agent-teardown.ts',
-    find: 'teardown === null || teardown.isClosing ||',
-    replace: 'teardown === null ||',
+    find: 'teardown.isClosing || execution.outcome',
+    replace: 'execution.outcome',
   },
   {
     name: 'an agent that does not end is never given up',
@@ -84,7 +84,7 @@ export const BREAKS = [
   {
     name: 'a later stop gives back the grace that an earlier one has taken',
     file: 'src/engine/agent-teardown.ts',
-    find: 'teardown.isAwaited && execution.outcome === null ? execution.graceDueAt : Number.POSITIVE_INFINITY',
+    find: 'isAwaited ? execution.graceDueAt : Number.POSITIVE_INFINITY',
     replace: 'Number.POSITIVE_INFINITY',
   },
   {
@@ -212,6 +212,18 @@ export const BREAKS = [
     file: 'src/engine/stop-report.ts',
     find: 'over: () => over,',
     replace: 'over: () => execution.whenOver(),',
+  },
+  {
+    name: 'a session that shows itself coarse tells of a stop that is not stored',
+    file: 'src/engine/liveness.ts',
+    find: "const isEnding = (row.state === 'cancelled' || row.state === 'failed') &&",
+    replace: 'const isEnding = row.state === null &&',
+  },
+  {
+    name: 'a stop by force that joins a close under way may be outlasted by a later one',
+    file: 'src/engine/agent-teardown.ts',
+    find: "    teardown.isAwaited = true;\n    if (teardown.isClosing || execution.outcome === 'gone') return false;",
+    replace: "    if (teardown.isClosing || execution.outcome === 'gone') return false;\n    teardown.isAwaited = true;",
   },
   {
     name: 'the last report comes at once',

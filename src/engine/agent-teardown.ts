@@ -63,10 +63,12 @@ export class AgentTeardown {
    */
   retry(execution: AgentExecution): boolean {
     const { teardown } = execution;
-    if (teardown === null || teardown.isClosing || execution.outcome === 'gone') return false;
-    teardown.stopRetry();
-    const dueAt = teardown.isAwaited && execution.outcome === null ? execution.graceDueAt : Number.POSITIVE_INFINITY;
+    if (teardown === null) return false;
+    const isAwaited = teardown.isAwaited && execution.outcome === null;
     teardown.isAwaited = true;
+    if (teardown.isClosing || execution.outcome === 'gone') return false;
+    teardown.stopRetry();
+    const dueAt = isAwaited ? execution.graceDueAt : Number.POSITIVE_INFINITY;
     execution.outcome = null;
     if (execution.phase === 'detached') {
       execution.phase = 'retiring';

@@ -135,7 +135,10 @@ export class Liveness {
   /** As it is at this instant; `isRunning` tells of a row that has no record. */
   valueOf(session: LiveSession | null, row: { readonly state: string; readonly agentId: string | null } | null): ActivityValue {
     const value = session?.record?.value() ?? NO_ACTIVITY;
-    if (row?.state !== 'running' || value.foregroundActivity === 'generating') return value;
+    if (row === null || value.foregroundActivity === 'generating') return value;
+    // Its end is decided and not stored: for everybody else it is running until then.
+    const isEnding = (row.state === 'cancelled' || row.state === 'failed') && (session?.record?.context.turns.length ?? 0) > 0;
+    if (row.state !== 'running' && !isEnding) return value;
     const { agents, display } = this.#core.settings;
     const isCoarse = (agents[row.agentId ?? 'default']?.display ?? display) === 'coarse';
     return isCoarse || session?.record == null ? { ...value, foregroundActivity: 'generating' } : value;

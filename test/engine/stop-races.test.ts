@@ -6,7 +6,7 @@ import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
-import { orphan, taskLab } from '../support/stopping.ts';
+import { closesOf, orphan, taskLab } from '../support/stopping.ts';
 
 /** Whether it has settled by now. */
 function watch(promise: Promise<unknown>): { isOver: boolean } {
@@ -78,6 +78,26 @@ describe('two stops at once', () => {
     expect((await first.settled).failed).toMatchObject([{ sessionId: 'orphan' }]);
   });
 
+  it('the same where the agent was about to close by itself when it was stopped by force', async () => {
+    await using lab = await taskLab();
+    const s = await lab.running('s', 't');
+    await s.done();
+    let fail = (): void => {};
+    const closing = new Promise<void>((_, reject) => {
+      fail = () => reject(new Error('it does not let go'));
+    });
+    closesOf(s.agent, [closing, 'rejects']);
+    s.agent.crash();
+    await lab.settled();
+    const first = await lab.offstage.tasks.stop('t', { force: true });
+    fail();
+    await lab.settled();
+    await lab.offstage.tasks.stop('t').catch(() => {});
+    const seen = watch(first.settled);
+    await lab.clock.advance(0);
+    expect(seen.isOver).toBe(true);
+  });
+
   it('who waits for an agent to end does not wait for a later try of somebody else', async () => {
     const { points, pauseAt } = pausePoints();
     await using lab = await taskLab({ points });
@@ -120,6 +140,25 @@ describe('between the decision and its storing', () => {
     expect(await later).toMatchObject({ accepted: true });
     expect(s.prompts.map(({ content }) => content)).not.toContain('waits');
     expect((await s.view()).state).toBe('running');
+  });
+
+  it('a session that shows itself coarse is generating until its end is stored, and then nothing', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await taskLab({ store, display: 'coarse' });
+    const s = await lab.running('s', 't');
+    await s.reg('w', 'shell');
+    // Its foreground is free, and its turn is open.
+    await s.idle();
+    expect(await s.tier()).toBe('generating');
+    const since = lab.engine.events.length;
+    store.hold();
+    const stopping = lab.offstage.sessions.stop('s');
+    await lab.settled();
+    expect(await s.tier()).toBe('generating');
+    store.release();
+    await stopping;
+    await lab.settled();
+    expect(lab.publications('s', since)).toEqual([[null, 0]]);
   });
 
   it('a report says that it is not stored when an end of it is not', async () => {
