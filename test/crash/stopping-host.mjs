@@ -55,7 +55,8 @@ const said = (of, text) =>
 
 await offstage.tasks.create({ taskId: 't' });
 await offstage.sessions.create({ sessionId: 's', taskId: 't' });
-const input = deaf("trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done");
+// It may be told twice, the second time when nobody reads any more.
+const input = deaf("trap '' PIPE; trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done");
 const hasBegun = said('j', 'ready');
 const isTold = said('j', 'told');
 await offstage.spawn({ kind: 'command', sessionId: 's', jobId: 'j', input });
