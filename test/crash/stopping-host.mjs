@@ -35,11 +35,15 @@ function dying(store) {
   };
 }
 
+// A shell says something when it, or a child of it, is told to end. Nobody may read that any more, so it is deaf to PIPE as well.
 const deaf = (script, ...args) => ({ command: 'sh', args: ['-c', script, 'sh', ...args] });
 const offstage = await open({
   store: dying(await levelStore(dataDir)),
   agents: {
-    default: acpAgent({ ...deaf('trap "" TERM; "$@"; while :; do sleep 0.1; done', process.execPath, AGENT), protocol: 'v2' }),
+    default: acpAgent({
+      ...deaf('trap "" TERM PIPE; "$@"; while :; do sleep 0.1; done', process.execPath, AGENT),
+      protocol: 'v2',
+    }),
   },
   stallFailMs: by === 'stall' ? 500 : null,
   cancelGraceMs: 4 * FOREVER_MS,
@@ -55,7 +59,6 @@ const said = (of, text) =>
 
 await offstage.tasks.create({ taskId: 't' });
 await offstage.sessions.create({ sessionId: 's', taskId: 't' });
-// It may be told twice, the second time when nobody reads any more.
 const input = deaf("trap '' PIPE; trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done");
 const hasBegun = said('j', 'ready');
 const isTold = said('j', 'told');
