@@ -149,6 +149,7 @@ class ProgramAgent implements AcpAgent {
   readonly #program: AgentProcess;
   readonly #signal: AbortSignal;
   #closing: Promise<void> | null = null;
+  #wasClosed = false;
 
   constructor(agent: AcpAgent, program: AgentProcess, signal: AbortSignal) {
     this.attests = agent.attests;
@@ -176,17 +177,23 @@ class ProgramAgent implements AcpAgent {
   }
 
   close(): Promise<void> {
+    this.#wasClosed = true;
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    await this.#agent.close();
-    await this.#program.end();
+    try {
+      await this.#agent.close();
+      await this.#program.end();
+    } catch (error) {
+      this.#closing = null;
+      throw error;
+    }
   }
 
   get #wasAsked(): boolean {
-    return this.#closing !== null || this.#signal.aborted;
+    return this.#wasClosed || this.#signal.aborted;
   }
 
   async *#told(): AsyncGenerator<Frame, void> {

@@ -55,6 +55,7 @@ export {
   type RecordEvent,
   type ResyncEvent,
   type SessionRecordEvent,
+  type SessionRemovedEvent,
   type TaskActivityEvent,
   type TaskRecordEvent,
   type VolatileEvent,
@@ -98,6 +99,7 @@ export {
   type TerminalStatus,
 } from './model/records.ts';
 export type {
+  AgentsHealth,
   CancelManyResult,
   CancelManySelector,
   CancelOptions,
@@ -115,6 +117,7 @@ export type {
   Snapshot,
   SpawnOptions,
   StoreHealth,
+  TaskQuery,
   WaitManyEntry,
   WaitManyOptions,
   WaitOptions,
@@ -129,6 +132,16 @@ export type {
   RegisterWorkload,
   WorkloadSnapshot,
 } from './model/session-requests.ts';
+export type {
+  ConfirmedAnswer,
+  ConfirmOptions,
+  LiveWork,
+  RemoveOptions,
+  StopEntry,
+  StopOptions,
+  StopReport,
+  StopResult,
+} from './model/stop.ts';
 export { type BuiltInKinds, type OpenOptions, open } from './open.ts';
 export { type LevelStoreOptions, levelStore } from './persistence/level-store.ts';
 export { memoryStore } from './persistence/memory-store.ts';

@@ -56,6 +56,8 @@ const NAMES = namesOf<OpenOptions<Executors>>({
   outOfTurnIdleMs: true,
   turnTimeoutMs: true,
   quietAfterMs: true,
+  stallFailMs: true,
+  confirmArchive: true,
   clock: true,
   ids: true,
   durability: true,
@@ -111,8 +113,9 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
   const closers: (() => Promise<void> | void)[] = [() => void stores.delete(store)];
   let engine: Offstage<KindsOf<Given>>;
   try {
-    const reap: ProcessReaper = (record) =>
-      reapProcess(record, { clock: settings.clock, killAfterMs: settings.killAfterMs, deadlineMs: REAP_DEADLINE_MS });
+    const { clock, killAfterMs } = settings;
+    const reap: ProcessReaper = (record, { isForced } = { isForced: false }) =>
+      reapProcess(record, { clock, killAfterMs: isForced ? 0 : killAfterMs, deadlineMs: REAP_DEADLINE_MS });
     engine = await startEngine({ settings, store, executors, reap, closers });
   } catch (error) {
     stores.delete(store);

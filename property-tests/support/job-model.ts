@@ -112,6 +112,8 @@ export class JobModel {
       // Whatever is due at one instant is decided before anything of it takes effect.
       const told: ModelJob[] = [];
       for (const job of this.jobs.filter((one) => this.#dueAt(one) <= next)) {
+        // What ended at this instant may have cancelled what was due at it: that has a grace of its own.
+        if (this.#dueAt(job) > next) continue;
         if (job.state === 'ending') this.#giveUp(job, told);
         else if (job.state === 'running') {
           job.state = 'ending';

@@ -66,6 +66,8 @@ export class ModelSession {
   start: Start | null = null;
   /** Starts that were given up, and whose factory never came to an end. */
   givenUp = 0;
+  /** Elapsed milliseconds by which each of those has ended, or is looked after no more; as long as that is to come. */
+  ending: number[] = [];
   claim: ModelPrompt | null = null;
   /** Accepted, and neither over nor replaced. */
   turns: ModelPrompt[] = [];
@@ -100,6 +102,13 @@ export class ModelSession {
     return givenUp + tickets.length + jobs.present + work.works.length > 0;
   }
 
+  /** Whether there is anything that a stop could end. */
+  get isLive(): boolean {
+    const { execution, start, claim, state, tickets, jobs, ending } = this;
+    if (execution !== null || start !== null || claim !== null || tickets.length + ending.length > 0) return true;
+    return state === 'running' || jobs.present > 0;
+  }
+
   get hasHandoff(): boolean {
     return this.turns.length > 0 || this.own !== null;
   }
@@ -107,7 +116,7 @@ export class ModelSession {
 
 /** Its ticket came to an end before it was served: the same promptId is a new prompt. */
 export const hasLostTicket = ({ answer, told }: ModelAsk): boolean =>
-  answer === 'queued' && ['failed', 'cancelled', 'dropped'].includes(told.at(-1) ?? '');
+  answer === 'queued' && ['failed', 'cancelled', 'dropped', 'stopped'].includes(told.at(-1) ?? '');
 
 export const isRefused = ({ answer }: ModelAsk): boolean => typeof answer === 'object' && 'refused' in answer;
 

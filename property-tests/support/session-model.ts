@@ -4,8 +4,7 @@
  * MSE1  It knows the specification only, and nothing of how the engine does it. Jobs are facts that are given to it.
  * MSE2  What several at once ask for is asked first, in order; what follows from it comes after.
  */
-
-import type { Frame } from '../../src/model/agent.ts';
+import type { SessionState } from '../../src/model/records.ts';
 import {
   activityOf,
   admits,
@@ -19,12 +18,14 @@ import {
   ModelSession,
   type Rules,
   type Start,
-  turnNumber,
 } from './session-facts.ts';
 import { WorkModel } from './work-model.ts';
 
 const INTERRUPT_GRACE_MS = 10_000;
+const CANCEL_GRACE_MS = 30_000;
 const OUT_OF_TURN_MS = 5_000;
+/** The states that a stop moves, if anything is live. */
+const MOVED: readonly SessionState[] = ['starting', 'running', 'waiting_for_input'];
 
 export class SessionModel {
   now = 0;
@@ -129,12 +130,7 @@ export class SessionModel {
     if (claim !== null) speaking.push(claim);
     for (const prompt of speaking) {
       if (prompt.phase === 'claimed') {
-        const { start } = session;
-        session.start = null;
-        if (start !== null) {
-          session.givenUp += 1;
-          this.#startFailed(session, start);
-        }
+        this.#giveUp(session);
         this.#release(session, prompt, 'prompt.interrupted');
         const waiting = session.waiting.splice(0);
         this.#later(() => {
@@ -152,10 +148,34 @@ export class SessionModel {
 
   /** The agent is gone. */
   gone(session: ModelSession): void {
+    if (session.execution === null) return;
+    const isCutOff = this.#cutOff(session, 'agent.gone');
+    if (isCutOff) session.isInterrupted = true;
+    session.state = isCutOff ? 'waiting_for_input' : 'idle';
+    this.#serve(session);
+    this.note(session);
+  }
+
+  /** Somebody stops the session, alone or with its task. What was asked before and is on its way is refused with the `code`. */
+  stop(session: ModelSession, code: string, isForced: boolean): void {
+    const { claim, tickets } = session;
+    if (isForced) session.ending = session.ending.map(() => this.now);
+    for (const { ask } of tickets.splice(0)) ask.told.push('stopped');
+    const isMoved = MOVED.includes(session.state);
+    this.#giveUp(session, isForced ? 0 : CANCEL_GRACE_MS);
+    if (isMoved) session.state = 'cancelled';
+    this.#cutOff(session, 'session.stopped');
+    if (claim?.phase === 'claimed') this.#rollBack(session, claim, 'session.stopped');
+    for (const ask of session.waiting.splice(0)) ask.answer = { refused: code };
+    this.note(session);
+  }
+
+  /** What the agent was asked ends with it. Answers whether a turn was cut off. */
+  #cutOff(session: ModelSession, code: string): boolean {
     const { execution } = session;
-    if (execution === null) return;
-    session.execution = null;
     let isCutOff = session.own !== null;
+    if (execution === null) return isCutOff;
+    session.execution = null;
     session.own = null;
     for (const prompt of session.prompts.filter((one) => one.execution === execution && one.isRpcOpen)) {
       prompt.isRpcOpen = false;
@@ -163,64 +183,23 @@ export class SessionModel {
         isCutOff = true;
         this.#finalise(session, prompt);
       } else if (prompt.phase === 'called') {
-        this.#rollBack(session, prompt, 'agent.gone');
+        this.#rollBack(session, prompt, code);
       }
     }
     session.turns = [];
     session.stuck.clear();
     session.work.retire(execution.id);
-    if (isCutOff) session.isInterrupted = true;
-    session.state = isCutOff ? 'waiting_for_input' : 'idle';
-    this.#serve(session);
-    this.note(session);
+    return isCutOff;
   }
 
-  frame(session: ModelSession, frame: Frame): void {
-    const { execution, work } = session;
-    if (execution === null) return;
-    const { generation } = frame;
-    const proven = session.prompts.find(
-      (prompt) => prompt.isRpcOpen && generation > 0 && prompt.generation === generation && prompt.execution === execution,
-    );
-    if (proven !== undefined) this.accept(session, proven);
-    const { id } = execution;
-    switch (frame.type) {
-      case 'output':
-        if (frame.text === '') break;
-        if (frame.parentToolCallId === undefined) this.#speak(session, generation, true);
-        else work.heard(id, frame.parentToolCallId, this.now);
-        break;
-      case 'tool.call':
-      case 'tool.update': {
-        const said = { ...frame, isCall: frame.type === 'tool.call', generation: turnNumber(session, generation) };
-        const effect = work.tool(id, said, this.now);
-        if (effect !== null) this.#speak(session, generation, effect === 'speaks');
-        break;
-      }
-      case 'workload.started':
-        work.started(id, frame, this.now);
-        break;
-      case 'workload.ended':
-        work.complete({ ...frame, execution: id });
-        break;
-      case 'workload.snapshot':
-        if (this.rules.attests.snapshot && execution.hasSnapshot) work.snapshot(id, frame.workloads, this.now);
-        break;
-      case 'foreground.idle':
-        this.#yield(session, generation);
-        break;
-      case 'turn.ended':
-        if (proven !== undefined) this.end(session, proven);
-        else if (isOwn(session, generation)) this.#endOwn(session);
-        break;
-      case 'capability':
-        execution.hasHandoff = frame.handoff;
-        execution.hasSnapshot = frame.snapshot;
-        break;
-      default:
-        break;
-    }
-    this.settled(session);
+  /** A start under way is wanted no more; its factory never comes to an end. */
+  #giveUp(session: ModelSession, graceMs = CANCEL_GRACE_MS): void {
+    const { start } = session;
+    if (start === null) return;
+    session.start = null;
+    session.givenUp += 1;
+    session.ending.push(this.now + graceMs);
+    this.#startFailed(session, start);
   }
 
   /** Its work has changed. */
@@ -239,6 +218,7 @@ export class SessionModel {
       this.settle();
     }
     this.now = until;
+    for (const session of this.sessions.values()) session.ending = session.ending.filter((at) => at > until);
   }
 
   /** What is to be told of it, if it differs from what was told last. */
@@ -257,7 +237,7 @@ export class SessionModel {
     if (own !== null)
       dues.push({
         at: Math.min(own.endsAt ?? Number.POSITIVE_INFINITY, own.heardAt + OUT_OF_TURN_MS),
-        act: () => this.#endOwn(session),
+        act: () => this.endOwn(session),
       });
     return dues;
   }
@@ -268,6 +248,10 @@ export class SessionModel {
 
   #try(session: ModelSession, ask: ModelAsk): void {
     const { tickets, hasHandoff } = session;
+    if (session.state === 'cancelled') {
+      ask.answer = { refused: 'session.not_promptable' };
+      return;
+    }
     const passes = hasHandoff && ask.origin === 'human' && tickets.every((ticket) => ticket.ask.origin !== 'human');
     const isBehind = tickets.length > 0 && !passes;
     if (!isBehind && admits(session, ask.origin, this.rules)) this.#claim(session, ask, false);
@@ -325,7 +309,7 @@ export class SessionModel {
   #rollBack(session: ModelSession, prompt: ModelPrompt, code: string): void {
     prompt.phase = 'over';
     session.claim = null;
-    if (prompt.isTicket) prompt.ask.told.push('failed');
+    if (prompt.isTicket) prompt.ask.told.push(code === 'session.stopped' ? 'stopped' : 'failed');
     else prompt.ask.answer = { refused: code };
     if (session.hasStray && !session.hasHandoff && session.execution !== null) this.#openOwn(session);
     session.hasStray = false;
@@ -355,7 +339,7 @@ export class SessionModel {
   }
 
   /** The foreground speaks; `mayOpen`: outside of any turn that is a turn of its own. */
-  #speak(session: ModelSession, generation: number, mayOpen: boolean): void {
+  speak(session: ModelSession, generation: number, mayOpen: boolean): void {
     const { own, turns } = session;
     const turn = generation > 0 ? turns.find((open) => open.generation === generation) : turns.at(-1);
     if (turn !== undefined) turn.hasYielded = false;
@@ -369,7 +353,7 @@ export class SessionModel {
     session.state = 'running';
   }
 
-  #endOwn(session: ModelSession): void {
+  endOwn(session: ModelSession): void {
     const { own, execution } = session;
     session.own = null;
     if (own !== null && execution !== null) session.work.sweep(execution.id, own.generation);
@@ -377,9 +361,9 @@ export class SessionModel {
   }
 
   /** The provider says that the foreground is free. */
-  #yield(session: ModelSession, generation: number): void {
+  yields(session: ModelSession, generation: number): void {
     if (isOwn(session, generation)) {
-      this.#endOwn(session);
+      this.endOwn(session);
       return;
     }
     const { attests } = this.rules;

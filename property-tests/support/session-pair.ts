@@ -6,6 +6,7 @@ import type { Frame } from '../../src/model/agent.ts';
 import { isTerminal, type JobView } from '../../src/model/records.ts';
 import { ActivityWitness } from './activity-witness.ts';
 import type { ModelPrompt, ModelSession, Rules } from './session-facts.ts';
+import { takeFrame } from './session-frames.ts';
 import { SessionModel } from './session-model.ts';
 import { codeOf, SESSIONS, SessionScene, taskOf } from './session-scene.ts';
 import type { Stamp, Step, StepOf } from './session-steps.ts';
@@ -72,6 +73,8 @@ export class SessionPair {
         return;
       case 'cancel':
         return this.#cancel(one);
+      case 'stop':
+        return this.#stop(one);
     }
   }
 
@@ -137,7 +140,7 @@ export class SessionPair {
   #frame({ session, stamp, said }: StepOf<'frame'>): void {
     const of = this.#at(session);
     const frame = { ...said, generation: this.#generation(of, stamp) } as Frame;
-    if (this.scene.newestAgent(of.id)?.emit(frame) === true) this.model.frame(of, frame);
+    if (this.scene.newestAgent(of.id)?.emit(frame) === true) takeFrame(this.model, of, frame);
   }
 
   #generation(of: ModelSession, stamp: Stamp): number {
@@ -228,6 +231,32 @@ export class SessionPair {
     expect(answer).toMatch(/^job_/);
     if (execution !== null && toolCallId !== null) asks.work.dispatched(execution.id, toolCallId);
     this.model.settled(asks);
+  }
+
+  async #stop({ session, isWhole, isForced }: StepOf<'stop'>): Promise<void> {
+    const { sessions, tasks } = this.scene.engine.offstage;
+    const { id } = this.#at(session);
+    const scope = isWhole ? SESSIONS.filter((other) => taskOf(other) === taskOf(id)) : [id];
+    const all = scope.map((sessionId) => this.model.at(sessionId));
+    const jobs = (await this.jobs()).filter(({ status }) => !isTerminal(status));
+    const isOfScope = ({ sessionId, callerSessionId }: JobView): boolean =>
+      scope.includes(sessionId) || (callerSessionId !== null && scope.includes(callerSessionId));
+    for (const job of jobs) if (isOfScope(job)) this.cancelled.add(job.jobId);
+    const live = all.filter(
+      (of) => of.isLive || jobs.some(({ sessionId, callerSessionId }) => [sessionId, callerSessionId].includes(of.id)),
+    );
+    const ended = all.flatMap(({ execution, start }) => execution ?? start?.execution ?? []);
+    const absent = all.filter((of) => !live.includes(of) && ['created', 'waiting_for_input'].includes(of.state));
+    for (const of of live) this.model.stop(of, isWhole ? 'task.stopping' : 'session.stopped', isForced);
+    const stopping = isWhole ? tasks.stop(taskOf(id), { force: isForced }) : sessions.stop(id, { force: isForced });
+    const answer = await stopping.catch(codeOf);
+    if (typeof answer === 'string' || live.length === 0) {
+      expect([answer, live.length]).toEqual(['stop.nothing_running', 0]);
+      return;
+    }
+    const agents = answer.stopped.flatMap(({ executionId, jobId }) => (jobId === undefined ? (executionId ?? []) : []));
+    expect(agents.toSorted()).toEqual(ended.map((execution) => this.scene.executionId(execution.id)).toSorted());
+    expect(answer.absent.map(({ sessionId }) => sessionId)).toEqual(absent.map((of) => of.id));
   }
 
   async #cancel({ which }: StepOf<'cancel'>): Promise<void> {

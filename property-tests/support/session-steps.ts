@@ -152,6 +152,11 @@ const step = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('settle' as const), which, isWell: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('cancel' as const), which }) },
+  {
+    weight: 1,
+    // `isWhole`: with its task.
+    arbitrary: fc.record({ type: fc.constant('stop' as const), session, isWhole: fc.boolean(), isForced: fc.boolean() }),
+  },
 );
 export type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 export type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;

@@ -4,6 +4,7 @@
  * TIM1  A timer fires once, never before its time on the monotonic clock, and never after it was stopped.
  * TIM2  Timers due at the same instant fire in the order they were set.
  * TIM3  A callback that throws harms no other timer.
+ * TIM4  While all that wait are background timers, they do not keep the process alive.
  */
 import type { Clock, StopTimer } from '../model/clock.ts';
 import { MinHeap } from '../model/min-heap.ts';
@@ -11,6 +12,7 @@ import { MinHeap } from '../model/min-heap.ts';
 interface Entry {
   readonly dueAt: number;
   readonly order: number;
+  readonly isBackground: boolean;
   callback: (() => void) | null;
 }
 
@@ -23,7 +25,10 @@ export class TimerService {
   readonly #heap = new MinHeap<Entry>(isBefore);
   #stopped = 0;
   #order = 0;
+  /** Live timers that keep the process alive. */
+  #foreground = 0;
   #armedFor = Number.POSITIVE_INFINITY;
+  #isArmedInBackground = false;
   #disarm: StopTimer | null = null;
 
   constructor(clock: Clock, onError: (error: unknown) => void) {
@@ -36,15 +41,17 @@ export class TimerService {
     return this.#heap.size - this.#stopped;
   }
 
-  /** Calls back once, `delayMs` from now; Infinity never fires. */
-  after(delayMs: number, callback: () => void): StopTimer {
+  /** Calls back once, `delayMs` from now; Infinity never fires. `background`: TIM4. */
+  after(delayMs: number, callback: () => void, { background = false }: { readonly background?: boolean } = {}): StopTimer {
     if (delayMs === Number.POSITIVE_INFINITY) return () => {};
-    const entry: Entry = { dueAt: this.#clock.monotonic() + Math.max(0, delayMs), order: this.#order++, callback };
+    const dueAt = this.#clock.monotonic() + Math.max(0, delayMs);
+    const entry: Entry = { dueAt, order: this.#order++, isBackground: background, callback };
     this.#heap.push(entry);
+    if (!background) this.#foreground += 1;
     this.#arm();
     return () => {
       if (entry.callback === null) return;
-      entry.callback = null;
+      this.#take(entry);
       this.#stopped += 1;
       if (this.#stopped > 64 && this.#stopped > this.#heap.size / 2) this.#compact();
       this.#arm();
@@ -55,6 +62,7 @@ export class TimerService {
   clear(): void {
     for (const entry of this.#heap.clear()) entry.callback = null;
     this.#stopped = 0;
+    this.#foreground = 0;
     this.#arm();
   }
 
@@ -65,12 +73,22 @@ export class TimerService {
     }
     const next = this.#heap.peek();
     const dueAt = next?.dueAt ?? Number.POSITIVE_INFINITY;
-    if (dueAt === this.#armedFor) return;
+    const background = this.#foreground === 0;
+    if (dueAt === this.#armedFor && background === this.#isArmedInBackground) return;
     this.#disarm?.();
     this.#disarm = null;
     this.#armedFor = dueAt;
+    this.#isArmedInBackground = background;
     if (next === undefined) return;
-    this.#disarm = this.#clock.schedule(Math.max(0, dueAt - this.#clock.monotonic()), () => this.#fire());
+    this.#disarm = this.#clock.schedule(Math.max(0, dueAt - this.#clock.monotonic()), () => this.#fire(), { background });
+  }
+
+  /** It will not fire any more. Answers what it was to call. */
+  #take(entry: Entry): (() => void) | null {
+    const { callback } = entry;
+    if (callback !== null && !entry.isBackground) this.#foreground -= 1;
+    entry.callback = null;
+    return callback;
   }
 
   #fire(): void {
@@ -82,12 +100,11 @@ export class TimerService {
     const isDue = (entry: Entry): boolean => entry.callback === null || (entry.dueAt <= now && entry.order < until);
     for (let next = this.#heap.peek(); next !== undefined && isDue(next); next = this.#heap.peek()) {
       this.#heap.pop();
-      const callback = next.callback;
+      const callback = this.#take(next);
       if (callback === null) {
         this.#stopped -= 1;
         continue;
       }
-      next.callback = null;
       try {
         callback();
       } catch (error) {

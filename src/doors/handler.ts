@@ -15,10 +15,12 @@ import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
 import { ROW_ACTIONS } from './row-actions.ts';
 import { SESSION_ACTIONS } from './session-actions.ts';
+import { STOP_ACTIONS } from './stop-actions.ts';
 import { subscribe } from './subscribe.ts';
+import { failureToWire } from './wire-errors.ts';
 
 const ACTIONS: ReadonlyMap<unknown, Action> = new Map<unknown, Action>(
-  Object.entries({ ...JOB_ACTIONS, ...SESSION_ACTIONS, ...ROW_ACTIONS, subscribe }),
+  Object.entries({ ...JOB_ACTIONS, ...SESSION_ACTIONS, ...ROW_ACTIONS, ...STOP_ACTIONS, subscribe }),
 );
 
 /** What the handler does not understand, as an answer. */
@@ -33,9 +35,17 @@ export function parseRequest(text: string): unknown {
   }
 }
 
-const WAITING: ReadonlySet<unknown> = new Set(['await_jobs', 'submit_prompt', 'answer_request']);
+const WAITING: ReadonlySet<unknown> = new Set([
+  'await_jobs',
+  'submit_prompt',
+  'answer_request',
+  'stop_task',
+  'stop_session',
+  'remove_task',
+  'remove_session',
+]);
 
-/** Whether a request may take as long as a job, or as an agent does to start or to answer. */
+/** Whether a request may take as long as a job, or as an agent does to start, to answer or to end. */
 export const isWaitingRequest = (request: unknown): boolean =>
   typeof request === 'object' && request !== null && WAITING.has((request as WireFields).action);
 
@@ -65,8 +75,7 @@ export async function handle(offstage: Offstage, request: unknown, connection: C
 }
 
 export function errorFrame(error: unknown, requestId: JsonValue): Frame {
-  const { message, code, retryable } = isOffstageError(error) ? error : unexpected(error);
-  return { type: 'error', request_id: requestId, error: message, error_code: code, retryable };
+  return { ...failureToWire(isOffstageError(error) ? error : unexpected(error)), type: 'error', request_id: requestId };
 }
 
 function unexpected(error: unknown): OffstageError {

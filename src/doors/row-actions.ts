@@ -1,6 +1,7 @@
 /** Requests about tasks, processes and the engine itself (spec 8 and 13). */
 import { LIMITS } from '../model/limits.ts';
 import type { TaskState } from '../model/records.ts';
+import type { TaskQuery } from '../model/requests.ts';
 import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
 import { onlyId, pageAnswer, rowQuery } from './row-answers.ts';
@@ -16,7 +17,8 @@ const createTask: Action = async ({ offstage, fields }) => {
 const getTask: Action = async ({ offstage, fields }) => taskToWire(await offstage.tasks.get(onlyId(fields, 'task_id')));
 
 const listTasks: Action = async ({ offstage, fields }) => {
-  const query = rowQuery(fields);
+  const archived = RequestFields.present({ archived: fields.flag('archived') });
+  const query: TaskQuery = { ...archived, ...rowQuery(fields) };
   const limit = query.limit ?? LIMITS.listDefault;
   return pageAnswer('tasks', await offstage.tasks.list(query), { limit, toWire: taskToWire, idName: 'task_id' });
 };

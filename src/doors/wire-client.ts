@@ -4,8 +4,9 @@
  * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  */
-import { ERRORS, type ErrorCode, OffstageError, offstageError } from '../model/errors.ts';
+import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { WireFields } from './rename.ts';
+import { failureFromWire } from './wire-errors.ts';
 
 export interface Transport {
   send(request: WireFields): void;
@@ -60,7 +61,7 @@ export class WireClient {
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
     if (type === 'part') return pending?.onPart?.(frame.text as string, frame.offset as number);
     if (type === 'error') {
-      const error = errorFromFrame(frame);
+      const error = failureFromWire(frame);
       // An error that names no request is about the connection as such.
       if (pending === undefined) return this.fail(error);
       this.#pending.delete(id as number);
@@ -88,10 +89,4 @@ export class WireClient {
   close(): void {
     this.fail(offstageError('engine.closing', {}));
   }
-}
-
-/** An error as the other side raised it: with its code and its sentence. */
-export function errorFromFrame({ error, error_code: code }: WireFields): OffstageError {
-  if (typeof code === 'string' && Object.hasOwn(ERRORS, code)) return new OffstageError(code as ErrorCode, String(error), {});
-  return offstageError('control.failed', { message: String(error) });
 }

@@ -43,6 +43,8 @@ const EVENT = {
   stopReason: 'stop_reason',
   ticketId: 'ticket_id',
   promptId: 'prompt_id',
+  workloads: 'workloads',
+  silentMs: 'silent_ms',
 } as const satisfies Readonly<Record<Exclude<KeysOfUnion<OffstageEvent>, 'error'>, string>>;
 
 const JOB_EVENT = { ...EVENT, sessionId: 'parent_session_id' };
@@ -57,6 +59,8 @@ const EVENT_TYPES = {
   'session.output': 'session.output',
   'session.turn_ended': 'session.turn_ended',
   'session.ticket': 'session.ticket',
+  'session.quiet': 'session.quiet',
+  'session.removed': 'session.removed',
   'task.created': 'task.created',
   'task.updated': 'task.updated',
   'task.removed': 'task.removed',

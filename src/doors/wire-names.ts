@@ -87,6 +87,7 @@ const PROCESS = {
   startTime: 'start_time',
   bootId: 'boot_id',
   at: 'at',
+  teardownAt: 'teardown_at',
 } as const satisfies Names<ProcessRecord>;
 
 const CANCELLED_MANY = {
@@ -131,8 +132,14 @@ export const cancelledManyToWire = (result: CancelManyResult): WireFields => ren
 export const healthToWire = (health: Health): WireFields => ({
   status: health.status,
   pool: { ...health.pool },
+  agents: { ...health.agents },
   store: rename(health.store, STORE_HEALTH),
 });
 
 export const healthFromWire = (wire: WireFields): Health =>
-  ({ status: wire.status, pool: wire.pool, store: renameBack(wire.store as WireFields, STORE_HEALTH) }) as unknown as Health;
+  ({
+    status: wire.status,
+    pool: wire.pool,
+    agents: wire.agents,
+    store: renameBack(wire.store as WireFields, STORE_HEALTH),
+  }) as unknown as Health;

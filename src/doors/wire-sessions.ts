@@ -22,6 +22,7 @@ const SESSION = {
   queuedPrompts: 'queued_prompts',
   sessionSeq: 'session_seq',
   executionId: 'execution_id',
+  endingAgents: 'ending_agents',
   // The names inside are the provider's.
   usage: 'usage',
   createdAt: 'created_at',

@@ -65,6 +65,11 @@ export class ActivityRecord {
     return (this.#jobs?.size ?? 0) + (this.#provider?.size ?? 0) > 0;
   }
 
+  /** Whether work is live that an agent told of. */
+  get hasProviderWork(): boolean {
+    return (this.#provider?.size ?? 0) > 0;
+  }
+
   /** Whether work is live that is shown and does not admit. */
   get hasUnadmittingWork(): boolean {
     return this.#provider?.hasUnadmitting === true;

@@ -8,6 +8,7 @@
  * ADM4  A cancel that names a job still being admitted reaches it: the job is born cancelled.
  * ADM5  Nothing is born under a cancelled ancestor.
  * ADM6  A burst of spawns waits undecided, a batch's share at a time: cancels and ends of jobs that run never stand behind it.
+ * ADM7  What was asked for before a stop of its task or session, and is not accepted yet, is refused; so is everything for what is being removed.
  */
 import { queuedContext } from '../actors/job-actor.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
@@ -90,6 +91,7 @@ export class Admission {
         prepared,
         failure: null,
         isOver: false,
+        stamp: null,
         body,
         cancels: [],
         resolve,
@@ -101,8 +103,9 @@ export class Admission {
   #queue(content: SpawnContent, known: Prepared | null, body: LiveJob | null): Promise<JobView> {
     const { jobId } = content;
     let ticket: Ticket | undefined;
+    const stamp = this.#core.epochs.stamp();
     const answer = new Promise<JobView>((resolve, reject) => {
-      ticket = { content, prepared: known, failure: null, isOver: false, body, cancels: [], resolve, reject };
+      ticket = { content, prepared: known, failure: null, isOver: false, stamp, body, cancels: [], resolve, reject };
     });
     const queued = ticket as unknown as Ticket;
     const before = jobId === null ? undefined : this.#byId.get(jobId);
@@ -198,6 +201,7 @@ export class Admission {
   readonly #refuse = (ticket: Ticket, error: unknown): void => {
     const { jobId } = ticket.content;
     ticket.isOver = true;
+    this.#reached(ticket);
     ticket.reject(error);
     const cancels = ticket.cancels.splice(0);
     // A later spawn of the same id may still make the job that was meant.
@@ -208,6 +212,11 @@ export class Admission {
       for (const cancel of cancels) cancel.reject(gone);
     }
   };
+
+  /** It has taken effect, or never will. */
+  #reached({ stamp }: Ticket): void {
+    if (stamp !== null) this.#core.epochs.release(stamp);
+  }
 
   /** Everything is in memory: the usual case, without a turn of the event loop. */
   #prepareNow(content: SpawnContent): Prepared | null {
@@ -248,6 +257,7 @@ export class Admission {
       this.#refuse(ticket, error);
     } finally {
       if (prepared.parent !== null) this.#core.lineage.release(prepared.parent.jobId);
+      this.#reached(ticket);
     }
   }
 
@@ -275,7 +285,8 @@ export class Admission {
     const { session, caller, parent } = prepared;
     core.assertAccepting();
     if (core.queuedCount >= LIMITS.queuedJobs) throw offstageError('limit.queue_full', { limit: LIMITS.queuedJobs });
-    if (caller !== null && caller.taskId !== session.taskId) throw offstageError('job.cross_task', {});
+    const isAcross = [caller, parent].some((other) => other !== null && other.taskId !== session.taskId);
+    if (isAcross) throw offstageError('job.cross_task', {});
     // A foreground child whose body has gone meanwhile would be waited for by nobody, and ended by nobody (spec 4.8).
     const { body } = ticket;
     if (prepared.content.wait && body !== null && (body.isDecidedEnd || body.execution?.hasSettled === true))
@@ -283,6 +294,8 @@ export class Admission {
     const depth = parent === null ? 0 : parent.depth + 1;
     if (depth > LIMITS.treeDepth) throw offstageError('limit.tree_depth', { limit: LIMITS.treeDepth });
     if (parent !== null) this.#assertMayBeBorn(parent.jobId);
+    this.#assertNotStopped(session, ticket);
+    if (caller !== null) this.#assertNotStopped(caller, ticket);
     const job = this.#create(prepared, session, depth);
     const { jobId } = job.base;
     core.jobs.set(jobId, job);
@@ -334,6 +347,12 @@ export class Admission {
   #assertMayBeBorn(parentJobId: string): void {
     const ancestor = this.#core.lineage.cancelledAncestor(parentJobId);
     if (ancestor !== null) throw offstageError('job.parent_cancelled', { parentJobId: ancestor });
+  }
+
+  /** @throws OffstageError `task.stopping`, `session.stopped` */
+  #assertNotStopped(session: SessionRow, { stamp }: Ticket): void {
+    const refusal = this.#core.epochs.refusal(session, stamp);
+    if (refusal !== null) throw refusal;
   }
 
   #cancelAtBirth(job: LiveJob, ticket: Ticket): void {

@@ -6,10 +6,17 @@
  */
 import type { Agent } from '../model/agent.ts';
 import type { OffstageError } from '../model/errors.ts';
+import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts';
+import type { StoreOperation } from '../persistence/store.ts';
+import type { Teardown } from './agent-teardown.ts';
 import { fencedController } from './fenced-signal.ts';
+import { ForcedEnd } from './forced-end.ts';
 import type { FramePace } from './frame-pump.ts';
 
-export type AgentPhase = 'starting' | 'current' | 'retiring';
+/** `detached`: told to end, and not seen to within the grace. */
+export type AgentPhase = 'starting' | 'current' | 'retiring' | 'detached';
+
+export type AgentEnd = 'gone' | 'detached' | 'failed';
 
 export interface AgentIdentity {
   readonly executionId: string;
@@ -31,7 +38,13 @@ export class AgentExecution implements AgentIdentity, FramePace {
   hasSnapshot = false;
   /** An idle frame of it did not count, and that was said. */
   hasIgnoredIdle = false;
+  /** Monotonic milliseconds of its last frame, whatever that said. */
+  lastHeard = Number.NEGATIVE_INFINITY;
   hasProcessRow = false;
+  /** What was launched for it, if anything was; null for an agent inside this process. */
+  process: LaunchedProcess | null = null;
+  /** Epoch milliseconds; see `ProcessRecord.teardownAt`. */
+  teardownAt: number | null = null;
   /** As `FramePace` has it; kept by the pump of its frames. */
   isResting = false;
   /** Why it has gone. */
@@ -39,8 +52,16 @@ export class AgentExecution implements AgentIdentity, FramePace {
   /** What could not be ended, in words. */
   survivors: string | null = null;
   readonly controller: AbortController;
-  /** Resolves once its processes are gone, as far as its `close` tells. */
-  closing: Promise<void> | null = null;
+  /** Its end, once that has begun. */
+  teardown: Teardown | null = null;
+  /** Monotonic milliseconds by which it has ended, or is detached. */
+  graceDueAt = Number.POSITIVE_INFINITY;
+  /** Overrides the setting, where there is no time left to ask. */
+  killAfterMs: number | null = null;
+  /** What came of its end by the end of its grace; `gone` is the last word. */
+  outcome: AgentEnd | null = null;
+  #onOver: ((end: AgentEnd) => void)[] | null = null;
+  #forced: ForcedEnd | null = null;
 
   constructor(identity: AgentIdentity, onListenerError: (error: unknown) => void) {
     this.executionId = identity.executionId;
@@ -50,8 +71,44 @@ export class AgentExecution implements AgentIdentity, FramePace {
     this.controller = fencedController(onListenerError);
   }
 
+  /** The record of its process as it has to be stored now; `at` in epoch milliseconds. */
+  processRow(at: number): StoreOperation {
+    this.hasProcessRow = true;
+    const { executionId, sessionId, teardownAt } = this;
+    return putProcess({ executionId, jobId: null, sessionId, at, teardownAt }, this.process);
+  }
+
   get hasRetired(): boolean {
-    return this.phase === 'retiring';
+    return this.phase === 'retiring' || this.phase === 'detached';
+  }
+
+  /** Who ends its processes does it by force from now on. */
+  killNow(): void {
+    this.killAfterMs = 0;
+    this.forced.fire();
+  }
+
+  /** Made when first asked for. */
+  get forced(): ForcedEnd {
+    this.#forced ??= new ForcedEnd();
+    return this.#forced;
+  }
+
+  /** Resolves when it has gone, or its grace is over. */
+  whenOver(): Promise<AgentEnd> {
+    const { outcome } = this;
+    if (outcome !== null) return Promise.resolve(outcome);
+    return new Promise((resolve) => {
+      this.#onOver ??= [];
+      this.#onOver.push(resolve);
+    });
+  }
+
+  over(end: AgentEnd): void {
+    this.outcome = end;
+    const waiting = this.#onOver ?? [];
+    this.#onOver = null;
+    for (const resolve of waiting) resolve(end);
   }
 
   abort(reason: OffstageError): void {

@@ -6,22 +6,26 @@
  * ARN3  A start that fails leaves the session as it was.
  * ARN4  An agent retires once: everything it owned goes in the same instant, and nothing of a successor's.
  * ARN5  Whatever an agent throws, rejects or never answers, reaches nobody but its own session (G16).
+ * ARN6  An end that is a decision is stored, with the intent to tear down, before the agent hears of it; if the store refuses, it hears all the same.
  */
+import type { SessionEvent } from '../machines/session.ts';
 import type { Agent, AgentContext, Frame } from '../model/agent.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { ExecutionHandle } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { ProcessRecord } from '../model/records.ts';
+import type { LaunchedProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import { AgentExecution } from './agent-execution.ts';
+import { AgentTeardown } from './agent-teardown.ts';
 import { checkAgent } from './check-agent.ts';
 import type { Core } from './core.ts';
 import { pumpFrames } from './frame-pump.ts';
 import type { LiveSession } from './live-session.ts';
 import { capText, errorMessage } from './outcome.ts';
+import { pass } from './pause-points.ts';
 import type { SessionStates } from './session-states.ts';
-import { onAbortOf } from './signal-fan.ts';
+import { unlessAborted } from './signal-fan.ts';
 import { DEFAULT_AGENT } from './spawn-request.ts';
 
 export interface AgentRunnerHost {
@@ -34,14 +38,32 @@ export interface AgentRunnerHost {
   onFree(session: LiveSession): void;
 }
 
+/** How an end is decided, stored and told. */
+export interface EndOptions {
+  /** What its prompts are answered. */
+  readonly error: OffstageError;
+  /** What the session's chart is told; null: its state stays as it is. */
+  readonly event: SessionEvent | null;
+  /** No grace. */
+  readonly isForced?: boolean;
+  /** Further rows of the same batch. */
+  readonly rows?: readonly StoreOperation[];
+  /** In the reveal, before its events; once more where the store has refused before. */
+  readonly committed?: () => void;
+  /** When the teardown has begun. */
+  readonly effects?: (durable: boolean) => void;
+}
+
 export class AgentRunner {
   readonly #core: Core;
   readonly #host: AgentRunnerHost;
+  readonly teardown: AgentTeardown;
   #isClosed = false;
 
   constructor(core: Core, host: AgentRunnerHost) {
     this.#core = core;
     this.#host = host;
+    this.teardown = new AgentTeardown(core);
   }
 
   /** The session's agent, started if there is none. @throws OffstageError `agent.unknown`, `agent.start_failed`; the signal's reason */
@@ -65,21 +87,50 @@ export class AgentRunner {
 
   /** ARN4. */
   retire(session: LiveSession, execution: AgentExecution, error: OffstageError): void {
-    if (execution.hasRetired) return;
-    execution.phase = 'retiring';
-    execution.end = error;
-    session.retire(execution);
-    if (session.agent === execution) session.agent = null;
-    const { liveness } = this.#core;
-    this.#host.onRetire(session, execution, error);
-    session.record?.retireExecution(execution.executionId);
-    // A predecessor that goes while another agent is current is no change of the session.
-    if (session.agent === null) this.#host.states.change(session, { type: 'agent.gone' });
-    liveness.touch(session);
-    execution.abort(error);
-    execution.closing = this.#close(session, execution, async () => execution.agent?.close());
+    if (!this.#letGo(session, execution, error)) return;
+    this.#close(session, execution, error);
     this.#host.onFree(session);
-    liveness.settle();
+    this.#core.liveness.settle();
+  }
+
+  /**
+   * Ends agents of the session, and with `event` its state, by a decision that is stored first (ARN6). Answers false when the chart refuses the
+   * event: then nothing is done, because somebody else has decided meanwhile.
+   */
+  end(session: LiveSession, executions: readonly AgentExecution[], options: EndOptions): boolean {
+    const { error, event, rows = [], isForced = false } = options;
+    const at = this.#core.settings.clock.now();
+    const intended = executions.filter(({ teardownAt }) => teardownAt === null);
+    const intents = intended.flatMap((execution): readonly StoreOperation[] => {
+      execution.teardownAt = at;
+      return execution.hasProcessRow ? [execution.processRow(at)] : [];
+    });
+    const letGo = (): void => {
+      for (const execution of executions) this.#letGo(session, execution, error);
+      options.committed?.();
+    };
+    const more = {
+      rows: [...intents, ...rows],
+      committed: letGo,
+      effects: (durable: boolean) =>
+        pass(this.#core.points, 'terminal_write', () => {
+          // A store that refuses keeps nothing alive.
+          if (!durable) letGo();
+          for (const execution of executions) {
+            if (isForced) this.teardown.force(execution);
+            this.#close(session, execution, error);
+          }
+          options.effects?.(durable);
+          this.#host.onFree(session);
+          this.#core.liveness.settle();
+        }),
+    };
+    if (event === null) this.#core.submit({ changes: [], mustSync: true, ...more });
+    else if (!this.#host.states.change(session, event, more)) {
+      for (const execution of intended) execution.teardownAt = null;
+      return false;
+    }
+    return true;
   }
 
   /** Ends every agent; resolves when all have closed, or never do. */
@@ -94,8 +145,39 @@ export class AgentRunner {
       if (session.starting !== null) starts.push(session.starting.catch(noop));
     }
     await Promise.all(starts);
-    // Those whose start was given up just now among them.
-    await Promise.all([...this.#core.registry.agents()].map(({ closing }) => closing));
+    // Those whose start was given up just now among them; and once more those that could not be closed before.
+    const ending = [...this.#core.registry.agents()];
+    for (const execution of ending) {
+      this.teardown.retry(execution);
+      this.teardown.hurry(execution, this.#core.settings.shutdownGraceMs);
+    }
+    await Promise.all(ending.map(({ teardown }) => teardown?.attempt));
+  }
+
+  /** Who still waits for an agent to end goes on: nobody looks after it any more. */
+  abandon(): void {
+    for (const execution of this.#core.registry.agents()) if (execution.outcome === null) execution.over('detached');
+  }
+
+  /** All that it owned goes in this instant; nothing of it is called yet. Answers false when it had gone before, or is only starting. */
+  #letGo(session: LiveSession, execution: AgentExecution, error: OffstageError): boolean {
+    if (execution.phase !== 'current') return false;
+    execution.phase = 'retiring';
+    execution.end = error;
+    session.retire(execution);
+    session.swapAgent(execution, null);
+    this.#host.onRetire(session, execution, error);
+    session.record?.retireExecution(execution.executionId);
+    // A predecessor that goes while another agent is current is no change of the session.
+    if (session.agent === null) this.#host.states.change(session, { type: 'agent.gone' });
+    this.#core.liveness.touch(session);
+    return true;
+  }
+
+  /** One that is starting gives up its start, and is closed by that. */
+  #close(session: LiveSession, execution: AgentExecution, error: OffstageError): void {
+    execution.abort(error);
+    if (execution.phase !== 'starting') this.teardown.begin(session, execution, async () => execution.agent?.close());
   }
 
   async #start(session: LiveSession): Promise<AgentExecution> {
@@ -107,15 +189,14 @@ export class AgentRunner {
     const execution = new AgentExecution({ executionId: core.settings.ids.id('exec'), sessionId, taskId, agentId }, (error) =>
       core.report('abort_listener.failed', error),
     );
-    session.agent = execution;
-    core.registry.addAgent(execution);
+    if (!core.registry.swapAgent(session, null, execution))
+      throw offstageError('agent.gone', { message: 'another one has taken its place' });
     const { signal } = execution.controller;
     let starting: Promise<Agent> | null = null;
     try {
-      await this.#commitLaunch(session, execution);
+      await unlessAborted(this.#commitLaunch(session, execution), signal);
       if (this.#isClosed) throw offstageError('engine.closing', {});
-      const conversationId = (await core.store.get(KEYS.conversation(sessionId))) ?? null;
-      signal.throwIfAborted();
+      const conversationId = (await unlessAborted(core.store.get(KEYS.conversation(sessionId)), signal)) ?? null;
       starting = Promise.resolve(registered.start(this.#contextOf(execution, conversationId)));
       const agent = checkAgent(await unlessAborted(starting, signal));
       // Given up in the very instant in which it had started.
@@ -152,24 +233,13 @@ export class AgentRunner {
     execution.phase = 'retiring';
     session.retire(execution);
     execution.abort(offstageError('agent.gone', { message: 'it has not started' }));
-    if (session.agent === execution) session.agent = null;
+    session.swapAgent(execution, null);
     if (session.ticketCount > 0)
       for (const ticket of session.tickets) if (ticket.executionId === execution.executionId) ticket.executionId = null;
     this.#host.states.change(session, { type: 'launch.failed' });
-    execution.closing = this.#closeLate(session, execution, starting);
+    this.teardown.begin(session, execution, () => closeLate(starting));
     liveness.touch(session);
     liveness.settle();
-  }
-
-  /** An agent that came when nobody wanted it any more, or that is none, is closed too. */
-  async #closeLate(session: LiveSession, execution: AgentExecution, starting: Promise<Agent> | null): Promise<void> {
-    let late: Partial<Agent> | null = null;
-    try {
-      late = await starting;
-    } catch {
-      // A factory that fails leaves nothing behind; that is its part.
-    }
-    await this.#close(session, execution, async () => late?.close?.());
   }
 
   async #listen(session: LiveSession, execution: AgentExecution, agent: Agent): Promise<void> {
@@ -191,28 +261,6 @@ export class AgentRunner {
     this.retire(session, execution, error ?? offstageError('agent.gone', { message: 'it has closed its connection' }));
   }
 
-  async #close(session: LiveSession, execution: AgentExecution, close: () => Promise<unknown>): Promise<void> {
-    try {
-      await close();
-    } catch (error) {
-      // It may still be at work: its process record stays, and the next start looks after it.
-      this.#core.report('agent.close_failed', error);
-      return;
-    }
-    session.hasRetired(execution);
-    this.#core.registry.removeAgent(execution);
-    const rows = this.#goneRows(execution);
-    if (rows.length > 0 && !this.#core.isClosed) this.#core.submit({ changes: [], rows });
-    this.#core.liveness.touch(session);
-    this.#core.liveness.settle();
-  }
-
-  #goneRows(execution: AgentExecution): readonly StoreOperation[] {
-    if (!execution.hasProcessRow) return [];
-    execution.hasProcessRow = false;
-    return [{ type: 'del', key: KEYS.process(execution.executionId) }];
-  }
-
   /** So that the next agent of the session, in this process or a later one, can take it up. */
   #keepConversation(sessionId: string, now: string | null | undefined, before: string | null): void {
     if (typeof now !== 'string' || now === before || Buffer.byteLength(now) > LIMITS.textBytes) return;
@@ -231,10 +279,12 @@ export class AgentRunner {
     return {
       executionId: execution.executionId,
       get graceMs() {
-        const graceMs = core.isClosing ? Math.min(settings.cancelGraceMs, settings.shutdownGraceMs) : settings.cancelGraceMs;
+        const wholeMs = core.isClosing ? Math.min(settings.cancelGraceMs, settings.shutdownGraceMs) : settings.cancelGraceMs;
+        const graceMs = Math.min(wholeMs, Math.max(0, execution.graceDueAt - settings.clock.monotonic()));
         return graceMs === Number.POSITIVE_INFINITY ? null : graceMs;
       },
       get killAfterMs() {
+        if (execution.killAfterMs !== null) return execution.killAfterMs;
         return core.isClosing ? Math.min(settings.killAfterMs, settings.shutdownGraceMs / 2) : settings.killAfterMs;
       },
       launched: (process) => {
@@ -245,39 +295,30 @@ export class AgentRunner {
         const rows = [this.#processRow(execution, process)];
         return new Promise((resolve) => core.submit({ changes: [], rows, mustSync: true, acknowledge: () => resolve() }));
       },
+      onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }
 
-  #processRow(
-    execution: AgentExecution,
-    process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
-  ): StoreOperation {
-    execution.hasProcessRow = true;
-    const record: ProcessRecord = {
-      executionId: execution.executionId,
-      jobId: null,
-      sessionId: execution.sessionId,
-      pid: process?.pid ?? null,
-      startTime: process?.startTime == null ? null : String(process.startTime),
-      bootId: process?.bootId == null ? null : String(process.bootId),
-      at: this.#core.settings.clock.now(),
-    };
-    return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
+  #processRow(execution: AgentExecution, process: LaunchedProcess | null): StoreOperation {
+    execution.process = process;
+    return execution.processRow(this.#core.settings.clock.now());
   }
 }
 
 const noop = (): void => {};
 
-/** What the promise comes to, or the signal's reason. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    const stop = onAbortOf(signal, () => reject(signal.reason));
-    promise.then(resolve, reject).finally(stop);
-  });
+/** An agent that came when nobody wanted it any more, or that is none, is closed too. */
+async function closeLate(starting: Promise<Agent> | null): Promise<void> {
+  let late: Partial<Agent> | null = null;
+  try {
+    late = await starting;
+  } catch {
+    // A factory that fails leaves nothing behind; that is its part.
+  }
+  await late?.close?.();
 }
 
 function asStartError(agentId: string, cause: unknown): OffstageError {

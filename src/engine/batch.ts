@@ -58,6 +58,7 @@ export function buildBatch<T extends Transaction>(transactions: readonly T[], op
       last.set(job, step);
       if (change.before === null) for (const operation of acceptOperations(job.base)) operations.push(operation);
       for (const type of change.announce) events.push(jobEvent(type, job.base, change.after, step.revision));
+      if (change.rows !== undefined) for (const operation of change.rows) operations.push(operation);
       for (const hook of options.hooks) for (const operation of hook(change.before, change)) operations.push(operation);
     }
     if (transaction.rows !== undefined) for (const operation of transaction.rows) operations.push(operation);

@@ -11,8 +11,9 @@ import type { EndingCause } from '../machines/job.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { ExecutionHandle, JobOf } from '../model/executor.ts';
 import { LIMITS } from '../model/limits.ts';
-import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
+import type { HistoryEntry } from '../model/records.ts';
 import { toRecord } from '../persistence/job-codec.ts';
+import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
@@ -67,7 +68,7 @@ export class BodyRunner {
     core.submit({
       changes: [change],
       mustSync: isStrict,
-      ...(isStrict ? { rows: [processRow(job, execution, null, execution.lastActivityAt)] } : {}),
+      ...(isStrict ? { rows: [execution.processRow(execution.lastActivityAt)] } : {}),
       effects: (durable) => {
         this.#deferred -= 1;
         if (isStrict && !durable) {
@@ -92,6 +93,14 @@ export class BodyRunner {
     execution.phase = 'retiring';
     execution.stopGrace?.();
     execution.stopGrace = this.#core.timers.after(graceMs, () => this.#graceOver(job, execution));
+  }
+
+  /** No grace any more: what can be killed is killed at once, and the record waits only until that is seen. */
+  force(job: LiveJob): void {
+    const { execution } = job;
+    if (execution === null || execution.hasSettled) return;
+    this.beginGrace(job, this.#executorOf(job).capabilities.killable ? LIMITS.forcedEndMs : 0);
+    execution.killNow();
   }
 
   /** Fires the signal, wakes the body if it waits inside the engine, and asks the executor to end it. */
@@ -185,6 +194,10 @@ export class BodyRunner {
     const { supervisor } = this.#core.system;
     // After close nobody counts any more, and XState complains about events to an actor that is done.
     if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: 'body.reclaimed' });
+    if (job.isDropped) {
+      this.#settledRemoved(execution);
+      return;
+    }
     const entries: HistoryEntry[] = [];
     if (settlement.kind === 'returned' && settlement.value !== undefined && settlement.value !== null)
       entries.push({ at, type: 'late_result_dropped' });
@@ -192,6 +205,13 @@ export class BodyRunner {
     if (this.#core.isClosing) return;
     const change = this.#core.note(job, ...entries);
     this.#core.submit({ changes: [change], rows: this.#endRows(job, execution, true) });
+  }
+
+  /** Its job was removed: nothing is written of it any more. */
+  #settledRemoved(execution: Execution): void {
+    execution.output?.close();
+    if (!execution.hasProcessRow || this.#core.isClosing) return;
+    this.#core.submit({ changes: [], rows: [removeProcess(execution.executionId)] });
   }
 
   #graceOver(job: LiveJob, execution: Execution): void {
@@ -218,14 +238,14 @@ export class BodyRunner {
     });
   }
 
-  /** Rows that go with an end: the output is kept; the process record goes once the tree is gone, else it stays as a teardown intent. */
+  /** Rows that go with an end: the output is kept; the process record goes once the tree is gone, else it stays: it says since when the end is decided. */
   #endRows(job: LiveJob, execution: Execution, isGone: boolean): readonly StoreOperation[] {
     const rows: StoreOperation[] = [];
     const output = execution.output?.stored() ?? null;
     if (output !== null) rows.push({ type: 'put', key: KEYS.output(job.base.ordinal), value: JSON.stringify(output) });
     if (isGone) {
       execution.output?.close();
-      if (execution.hasProcessRow) rows.push({ type: 'del', key: KEYS.process(execution.executionId) });
+      if (execution.hasProcessRow) rows.push(removeProcess(execution.executionId));
     }
     return rows;
   }
@@ -288,38 +308,21 @@ export class BodyRunner {
           return Promise.reject(offstageError('input.invalid', { argument: 'pid', message: 'it must be the id of a process' }));
         }
         execution.hasProcessRow = true;
+        execution.process = process;
         if (job.isDecidedEnd) return Promise.resolve();
         return new Promise((resolve) => {
           core.submit({
             changes: [core.note(job, { at, type: 'process_launched', detail: `pid ${process.pid}` })],
-            rows: [processRow(job, execution, process, at)],
+            rows: [execution.processRow(at)],
             mustSync: true,
             acknowledge: () => resolve(),
           });
         });
       },
+      onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
         execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }
-}
-
-function processRow(
-  job: LiveJob,
-  execution: Execution,
-  process: { readonly pid: number; readonly startTime: string | null; readonly bootId: string | null } | null,
-  at: number,
-): StoreOperation {
-  execution.hasProcessRow = true;
-  const record: ProcessRecord = {
-    executionId: execution.executionId,
-    jobId: job.base.jobId,
-    sessionId: null,
-    pid: process?.pid ?? null,
-    startTime: process?.startTime == null ? null : String(process.startTime),
-    bootId: process?.bootId == null ? null : String(process.bootId),
-    at,
-  };
-  return { type: 'put', key: KEYS.process(execution.executionId), value: JSON.stringify(record) };
 }

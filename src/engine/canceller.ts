@@ -82,6 +82,11 @@ export class Canceller {
     }
   }
 
+  /** No grace any more for these, whoever has told them to end. */
+  force(jobs: readonly LiveJob[]): void {
+    for (const job of jobs) this.#runner().force(job);
+  }
+
   #cancelOne(job: LiveJob, request: CancelRequest): Change | null {
     const core = this.#core;
     if (job.decided.state !== 'pending' && job.decided.state !== 'queued' && job.decided.state !== 'active') return null;

@@ -76,3 +76,9 @@ export function readable<T>(argument: string, read: () => T, refuse: Refuse = in
     throw isOffstageError(error) ? error : refuse(argument, 'it cannot be read', error);
   }
 }
+
+/** True or false; absent is false. @throws OffstageError `input.invalid` */
+export function readFlag(argument: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value === true;
+  throw invalidInput(argument, 'it must be true or false');
+}

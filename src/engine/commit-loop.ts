@@ -255,6 +255,8 @@ export class CommitLoop {
     const host = this.#host;
     const firstSeq = this.#seq + 1;
     this.#seq += batch.events.length;
+    // What is told before its first event follows the batch before it.
+    this.#toldSeq = firstSeq - 1;
     if (this.#retractions.length > 0) host.retracted();
     this.#retractions = [];
     if (this.#hasFailed) {
@@ -281,8 +283,8 @@ export class CommitLoop {
         host.publish(Object.assign(event, numbering) as OffstageEvent);
         numbering.seq += 1;
       }
-      this.#toldSeq = null;
     }
+    this.#toldSeq = null;
     this.#guard(() => host.published());
     for (const transaction of batch.transactions) {
       const isRevealedEarly = transaction.hasActed === true;

@@ -11,7 +11,7 @@ import { TimerService } from '../actors/timer-service.ts';
 import type { JobEvent } from '../machines/job.ts';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
-import type { HistoryEntry } from '../model/records.ts';
+import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
 import { JobRows } from '../persistence/job-rows.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
@@ -20,11 +20,14 @@ import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
-import { Liveness, type PausePoints } from './liveness.ts';
+import { Liveness } from './liveness.ts';
 import { errorMessage } from './outcome.ts';
+import type { PausePoints } from './pause-points.ts';
 import { Pool } from './pool.ts';
 import { type PoolModel, ReadModels } from './read-models.ts';
+import type { ProcessReaper } from './recovery.ts';
 import type { Settings } from './settings.ts';
+import { StopEpochs } from './stop-epochs.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
 import { Waiters } from './waiters.ts';
 
@@ -34,6 +37,15 @@ export type RegisteredExecutor = Executor & { readonly capabilities: ExecutorCap
 export interface CoreStart {
   readonly seq: number;
   readonly ordinal: number;
+  /** Records of processes that an earlier engine has left, and that are not proven to be gone. */
+  readonly leftovers?: readonly ProcessRecord[];
+}
+
+export interface CoreHost {
+  /** What becomes of a process of an earlier engine. */
+  readonly reap: ProcessReaper;
+  readonly hooks?: readonly CommitHook[];
+  readonly points?: PausePoints | null;
 }
 
 export class Core {
@@ -48,11 +60,16 @@ export class Core {
   readonly waiters: Waiters;
   readonly registry = new ExecutionRegistry();
   readonly lineage = new Lineage();
+  readonly epochs = new StopEpochs();
   readonly pool: Pool;
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
   readonly models: ReadModels;
   readonly liveness: Liveness;
+  readonly points: PausePoints | null;
+  /** By execution id: what an earlier engine has left, and nobody has proven to be gone. */
+  readonly leftovers: Map<string, ProcessRecord>;
+  readonly reap: ProcessReaper;
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -65,9 +82,11 @@ export class Core {
     store: Store,
     executors: ReadonlyMap<string, RegisteredExecutor>,
     start: CoreStart,
-    hooks: readonly CommitHook[],
-    points: PausePoints | null = null,
+    host: CoreHost,
   ) {
+    const { hooks = [], points = null } = host;
+    this.reap = host.reap;
+    this.leftovers = new Map(start.leftovers?.map((record) => [record.executionId, record]));
     this.settings = settings;
     this.store = store;
     this.executors = executors;
@@ -84,6 +103,7 @@ export class Core {
       inspect: settings.inspect,
       onInspectError: (error) => this.report('inspector.failed', error),
     });
+    this.points = points;
     this.liveness = new Liveness(this, points);
     this.loop = new CommitLoop(
       {
@@ -193,7 +213,9 @@ export class Core {
     job.decidedRevision += 1;
     if (before.state === 'queued' || before.state === 'pending') this.queuedCount -= 1;
     if (isEnd) job.actor = null;
-    return { job, before, after, announce: ANNOUNCE_STATUS };
+    const change: Change = { job, before, after, announce: ANNOUNCE_STATUS };
+    const intent = state === 'ending' ? job.execution?.intentToEnd(event.at) : undefined;
+    return intent === undefined ? change : { ...change, rows: [intent] };
   }
 
   /** A line of history that changes no field of the record. */
@@ -220,6 +242,13 @@ export class Core {
   committedJob(jobId: string): LiveJob | undefined {
     const job = this.jobs.get(jobId);
     return job === undefined || job.committed === null ? undefined : job;
+  }
+
+  /** Agents that were told to end and are not seen to, more or fewer by one. */
+  countDetachedAgents(by: 1 | -1): void {
+    const { supervisor } = this.system;
+    // After close nobody counts any more, and XState complains about events to an actor that is done.
+    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
   }
 
   #ended(change: Change, durable: boolean): void {

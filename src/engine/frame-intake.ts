@@ -43,6 +43,8 @@ export class FrameIntake {
 
   take(session: LiveSession, execution: AgentExecution, frame: Frame): void {
     if (execution.hasRetired) return;
+    // Whatever it is, and whether it can be read or not.
+    execution.lastHeard = this.#core.settings.clock.monotonic();
     try {
       const prompt = this.#promptOf(session, execution, frame);
       if (prompt !== null) this.#host.turns.accepted(session, prompt);
@@ -60,7 +62,7 @@ export class FrameIntake {
     if (session.promptCount === 0 || !Number.isSafeInteger(generation) || generation <= 0) return null;
     const prompt = session.prompts.get(generation);
     if (prompt === undefined || prompt.execution !== execution) return null;
-    prompt.lastHeard = this.#core.settings.clock.monotonic();
+    prompt.lastHeard = execution.lastHeard;
     return prompt;
   }
 
@@ -113,7 +115,7 @@ export class FrameIntake {
     const { text, parentToolCallId } = frame;
     if (typeof text !== 'string' || text === '') return;
     if (parentToolCallId !== undefined) {
-      session.record?.heard(execution.executionId, parentToolCallId, this.#moment());
+      session.record?.heard(execution.executionId, parentToolCallId, this.#moment(execution));
       return;
     }
     const generation = this.#foreground(session, execution, frame.generation, true);
@@ -138,7 +140,7 @@ export class FrameIntake {
     if (!isId(toolCallId)) throw new TypeError('a tool call has no id');
     const record = this.#core.liveness.recordOf(session);
     const { executionId } = execution;
-    const moment = this.#moment();
+    const moment = this.#moment(execution);
     const isTerminal = isEnd(frame.status);
     const kind = work === undefined ? null : workKind(execution, work.kind);
     const generation = this.#turnOf(session, execution, frame.generation);
@@ -181,7 +183,7 @@ export class FrameIntake {
     if (toolCallId !== null && !isNotDispatched(session, execution.executionId, toolCallId)) return;
     const record = this.#core.liveness.recordOf(session);
     const listed = { workloadId, toolCallId, kind: frame.kind, admits: kind.admits };
-    const hasChanged = record.provider.register(execution.executionId, listed, this.#moment());
+    const hasChanged = record.provider.register(execution.executionId, listed, this.#moment(execution));
     if (toolCallId !== null) record.tools.noteDetached(execution.executionId, toolCallId);
     if (hasChanged) this.#core.liveness.workChanged(session);
   }
@@ -224,7 +226,7 @@ export class FrameIntake {
       return [{ workloadId, kind, toolCallId, admits: rule.admits }];
     });
     const { liveness } = this.#core;
-    if (provider.replace(execution.executionId, listed, this.#moment())) liveness.workChanged(session);
+    if (provider.replace(execution.executionId, listed, this.#moment(execution))) liveness.workChanged(session);
   }
 
   /** FRM4. */
@@ -278,9 +280,9 @@ export class FrameIntake {
     if (turn !== undefined) {
       if (turn.hasYielded) liveness.send(session, { type: 'output.seen', generation });
       const prompt = proven === 0 ? session.prompts.get(generation) : undefined;
-      if (prompt !== undefined) prompt.lastHeard = this.#core.settings.clock.monotonic();
+      if (prompt !== undefined) prompt.lastHeard = execution.lastHeard;
       const byProvider = this.#host.turns.byProvider(session);
-      if (byProvider?.generation === generation) byProvider.lastHeard = this.#core.settings.clock.monotonic();
+      if (byProvider?.generation === generation) byProvider.lastHeard = execution.lastHeard;
       return generation;
     }
     // Of a turn that has ended: late, and nobody's.
@@ -314,9 +316,9 @@ export class FrameIntake {
     return turn !== null && turn.execution === execution && (frame.generation === 0 || frame.generation === turn.generation);
   }
 
-  #moment(): Moment {
-    const { clock } = this.#core.settings;
-    return { at: clock.now(), heardAt: clock.monotonic() };
+  /** Of the frame that is being taken. */
+  #moment({ lastHeard }: AgentExecution): Moment {
+    return { at: this.#core.settings.clock.now(), heardAt: lastHeard };
   }
 }
 

@@ -15,6 +15,7 @@ import type { OpenPrompt } from './open-prompt.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId } from './spawn-request.ts';
 import type { Turns } from './turns.ts';
+import { isForegroundJob } from './workload-rules.ts';
 
 const MESSAGE = 'somebody interrupted it';
 
@@ -55,7 +56,7 @@ export class Interrupts {
 
   #cancelForegroundJobs(session: LiveSession): Promise<void> {
     const { canceller } = this.#host;
-    const jobs = [...(session.record?.jobs.own ?? [])].filter(({ base }) => base.wait && base.parentJobId === null);
+    const jobs = [...(session.record?.jobs.own ?? [])].filter(isForegroundJob);
     const changes = canceller.decide(jobs, { code: 'cancel.caller_gone', reason: 'the turn that waited for it was interrupted' });
     if (changes.length === 0) return Promise.resolve();
     return new Promise((resolve) => {

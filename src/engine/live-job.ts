@@ -23,7 +23,7 @@ export class LiveJob implements LiveJobRow {
   decidedRevision = 1;
   /** The end was acted upon although the store refused it, and is not stored yet (spec 6, degraded mode). */
   actedEnd: JobView | null = null;
-  /** The acceptance was refused; whatever was decided on top of it is void. */
+  /** The acceptance was refused, or the job was removed; whatever is decided on top of it is void. */
   isDropped = false;
   /** From the job's first slot or first event on. */
   actor: JobActor | null = null;

@@ -6,6 +6,7 @@
  */
 import { type ActivityValue, NO_ACTIVITY } from '../model/activity.ts';
 import type { BoundedMap } from '../model/bounded-map.ts';
+import type { StopTimer } from '../model/clock.ts';
 import type { SessionRow } from '../model/records.ts';
 import type { ActivityRecord } from './activity-record.ts';
 import type { AgentExecution } from './agent-execution.ts';
@@ -23,13 +24,14 @@ export class LiveSession {
   /** As decided; null until somebody needed it. */
   row: SessionRow | null = null;
   record: ActivityRecord | null = null;
-  /** The current one, also while it starts. */
-  agent: AgentExecution | null = null;
+  #agent: AgentExecution | null = null;
   told: ActivityValue = NO_ACTIVITY;
   /** What the last event of any kind has said: while tellings are held back, a state's event says more than they did. */
   shown: ActivityValue = NO_ACTIVITY;
   /** Writes of its row that are not stored yet. */
   unstored = 0;
+  /** Nothing is stored or told of it any more, whoever still holds on to it. */
+  isRemoved = false;
   /** Calls that hold on to it across an await. */
   holds = 0;
   #retiring: Set<AgentExecution> | null = null;
@@ -39,6 +41,10 @@ export class LiveSession {
   claimant: OpenPrompt | null = null;
   /** Requests of the agent that nobody has answered; the first one is the row's. */
   requests: readonly AskedRequest[] = NONE;
+  /** Monotonic milliseconds of when its agent waited last, for an answer or for a foreground job. */
+  lastWaited = Number.NEGATIVE_INFINITY;
+  /** Not null while somebody looks after it from time to time, because it could fall silent. */
+  stopWatch: StopTimer | null = null;
   /** Usage of turns that are closed; the open ones keep theirs. */
   usage: Readonly<Record<string, number>> | null = null;
   /** Tool calls that became jobs, with their executions (W3). */
@@ -51,9 +57,25 @@ export class LiveSession {
     this.taskId = taskId;
   }
 
+  /** The current one, also while it starts. */
+  get agent(): AgentExecution | null {
+    return this.#agent;
+  }
+
+  /** Only if it is the expected one (REG4). */
+  swapAgent(expected: AgentExecution | null, next: AgentExecution | null): boolean {
+    if (this.#agent !== expected) return false;
+    this.#agent = next;
+    return true;
+  }
+
   /** Predecessors whose `close` has not resolved. */
   get retiring(): Iterable<AgentExecution> {
     return this.#retiring ?? NOBODY;
+  }
+
+  get retiringCount(): number {
+    return this.#retiring?.size ?? 0;
   }
 
   get hasRetiring(): boolean {

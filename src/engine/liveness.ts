@@ -6,6 +6,7 @@
  * LVN3  The aggregate of a task is one pure function over what was told of its sessions.
  * LVN4  A record goes when nothing is left in it. An execution that has retired is heard no more, so its late frames make no new one.
  * LVN5  Jobs become workloads in the reveal of their commit, before its events; what that changes is told after them.
+ * LVN6  Of what was removed nothing is told any more, a telling that was held back included.
  */
 import { startTaskActor, type TaskActor } from '../actors/task-actor.ts';
 import type { ActivityEvent } from '../machines/session-activity.ts';
@@ -16,17 +17,12 @@ import { isFinished } from '../persistence/job-codec.ts';
 import { ActivityRecord } from './activity-record.ts';
 import type { Core } from './core.ts';
 import { LiveSession } from './live-session.ts';
+import type { PausePoints } from './pause-points.ts';
 import type { Change } from './transaction.ts';
-import { noteDispatched } from './workload-rules.ts';
+import { isForegroundJob, noteDispatched } from './workload-rules.ts';
 
 /** More than these are begun anew when something is told of them: an actor weighs two kilobytes. */
 const QUIET_TASKS = 1_000;
-
-/** Points at which tests hold the engine still. */
-export interface PausePoints {
-  /** Whether nothing is to be told now; `resume` is called when that is over. */
-  isPaused(point: 'publish', resume: () => void): boolean;
-}
 
 interface LiveTask {
   readonly actor: TaskActor;
@@ -40,6 +36,8 @@ export class Liveness {
   readonly #sessions = new Map<string, LiveSession>();
   readonly #tasks = new Map<string, LiveTask>();
   readonly #touched = new Set<LiveSession>();
+  /** One of their sessions was removed: what it had told counts no more. */
+  readonly #bereft = new Set<string>();
   readonly #changed = new Set<LiveSession>();
   /** Tasks of which nothing lives, oldest first: the next thing that is told of them need not start over. */
   readonly #quietTasks = new Set<string>();
@@ -47,6 +45,9 @@ export class Liveness {
   readonly #freed = new Set<LiveSession>();
   /** Set by the room that serves the prompts that wait. */
   onFree: (session: LiveSession) => void = () => {};
+  /** Set by the room that watches for silence: something may have begun, or ended. */
+  onTold: (session: LiveSession) => void = () => {};
+  readonly #resume = (): void => this.settle();
   // Shared by all sessions: numbers that only grow need nobody to remember them.
   #claimId = 0;
   #generation = 0;
@@ -110,13 +111,22 @@ export class Liveness {
     return this.#tasks.get(taskId)?.actor.getSnapshot().context.taskSeq ?? this.#taskSeq;
   }
 
+  /** A stop of the task has decided. */
+  taskStopped(taskId: string, epoch: number): void {
+    this.#stopEpoch = epoch;
+    const task = this.#task(taskId, 'open');
+    task.actor.send({ type: 'task.stop', epoch });
+    this.#forgetTask(taskId, task);
+  }
+
   /** Something of it may have changed, or may be over. */
   touch(session: LiveSession): void {
-    this.#touched.add(session);
+    if (!session.isRemoved) this.#touched.add(session);
   }
 
   /** The registrations of the session have changed. */
   workChanged(session: LiveSession): void {
+    if (session.isRemoved) return;
     session.record?.noteWork();
     if (session.ticketCount > 0) this.#freed.add(session);
     this.touch(session);
@@ -125,7 +135,10 @@ export class Liveness {
   /** As it is at this instant; `isRunning` tells of a row that has no record. */
   valueOf(session: LiveSession | null, row: { readonly state: string; readonly agentId: string | null } | null): ActivityValue {
     const value = session?.record?.value() ?? NO_ACTIVITY;
-    if (row?.state !== 'running' || value.foregroundActivity === 'generating') return value;
+    if (row === null || value.foregroundActivity === 'generating') return value;
+    // Its end is decided and not stored: for everybody else it is running until then.
+    const isEnding = (row.state === 'cancelled' || row.state === 'failed') && (session?.record?.context.turns.length ?? 0) > 0;
+    if (row.state !== 'running' && !isEnding) return value;
     const { agents, display } = this.#core.settings;
     const isCoarse = (agents[row.agentId ?? 'default']?.display ?? display) === 'coarse';
     return isCoarse || session?.record == null ? { ...value, foregroundActivity: 'generating' } : value;
@@ -137,14 +150,47 @@ export class Liveness {
       this.#freed.delete(session);
       this.onFree(session);
     }
-    if (this.#touched.size === 0) return;
-    if (this.#points?.isPaused('publish', () => this.settle()) === true) return;
+    if (this.#touched.size + this.#bereft.size === 0) return;
+    if (this.#points?.isPaused('publish', this.#resume) === true) return;
     for (const session of this.#touched) {
       // Telling may touch it again.
       this.#touched.delete(session);
       this.#tell(session);
       this.#release(session);
+      this.onTold(session);
     }
+    for (const taskId of this.#bereft) {
+      this.#bereft.delete(taskId);
+      const task = this.#tasks.get(taskId);
+      if (task !== undefined) this.#tellTask(taskId, task);
+    }
+  }
+
+  /** It was removed (LVN6). Nothing of it is at work, but for what cannot be ended and is heard no more. */
+  sessionRemoved(sessionId: string, taskId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session !== undefined) {
+      session.isRemoved = true;
+      session.record?.drop();
+      session.record = null;
+      for (const sessions of [this.#touched, this.#changed, this.#freed]) sessions.delete(session);
+      this.#sessions.delete(sessionId);
+      // Nobody has to watch it any more.
+      this.onTold(session);
+      if (!isSameActivity(session.told, NO_ACTIVITY)) this.#core.models.sessionTold({ sessionId, taskId, ...NO_ACTIVITY });
+    }
+    if (this.#tasks.get(taskId)?.values.delete(sessionId) === true) this.#bereft.add(taskId);
+  }
+
+  /** It was removed, and its sessions with it (LVN6). */
+  taskRemoved(taskId: string): void {
+    this.#quietTasks.delete(taskId);
+    this.#bereft.delete(taskId);
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    this.#tasks.delete(taskId);
+    if (!isSameActivity(task.actor.getSnapshot().context.told, NO_ACTIVITY)) this.#core.models.taskTold(taskId, NO_ACTIVITY);
+    task.actor.send({ type: 'task.remove' });
   }
 
   /** Jobs as they are committed (LVN5). */
@@ -161,6 +207,7 @@ export class Liveness {
       if (isFinished(after.state)) {
         session.record?.jobs.retire(job);
         host?.record?.jobs.retire(job);
+        if (isForegroundJob(job)) session.lastWaited = this.#core.settings.clock.monotonic();
       } else if (after.state === 'active' && session.record !== null) {
         const { workload } = this.#core.executors.get(base.kind)?.capabilities ?? { workload: 'subagent' };
         session.record.jobs.started(job, workload);

@@ -31,11 +31,10 @@ import { CancelVerbs } from './cancel-verbs.ts';
 import { Canceller } from './canceller.ts';
 import { checkSignal, readOptions } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
-import { Core, type RegisteredExecutor } from './core.ts';
+import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
-import type { PausePoints } from './liveness.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
@@ -49,7 +48,6 @@ import { RETENTION_NAMES, type Settings } from './settings.ts';
 import { endAllJobs, flushAll } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
-import type { CommitHook } from './transaction.ts';
 import { Waiting } from './waiting.ts';
 
 /** What `spawn` takes for a kind: what its schema takes, or else what its body takes. */
@@ -95,14 +93,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     store: Store,
     executors: ReadonlyMap<string, RegisteredExecutor>,
     recovered: Recovered,
-    hooks: readonly CommitHook[] = [],
-    closers: readonly Closer[] = [],
-    points: PausePoints | null = null,
+    host: CoreHost & { readonly closers?: readonly Closer[] },
   ) {
-    const core = new Core(settings, store, executors, recovered, hooks, points);
+    const core = new Core(settings, store, executors, recovered, host);
     this.#core = core;
     this.recovery = recovered.report;
-    this.#closers = closers;
+    this.#closers = host.closers ?? [];
     this.#sessions = new Sessions(core);
     this.#canceller = new Canceller(core, () => this.#runner);
     this.#waiting = new Waiting(core, () => this.#admission);
@@ -307,6 +303,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     await this.#retention.stop();
     core.loop.stop();
     core.bus.close();
+    this.#rooms.abandon();
     this.#hasClosed = true;
     for (const end of this.#onClose) end();
     core.timers.clear();

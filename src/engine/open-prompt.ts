@@ -26,6 +26,8 @@ export class OpenPrompt {
   /** 0 until it has begun. */
   generation = 0;
   execution: AgentExecution | null = null;
+  /** It has waited for its turn, and its row is still there until it begins. */
+  ticketId: string | null = null;
   /** The agent was called. */
   isDispatched = false;
   isAccepted = false;

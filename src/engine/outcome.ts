@@ -5,7 +5,7 @@
  * OUC2  A result that JSON cannot hold, or that is too large, is an error, never a silent loss.
  */
 import type { BodyResult, JobEvent } from '../machines/job.ts';
-import { ERRORS, isOffstageError, offstageError } from '../model/errors.ts';
+import { ERRORS, isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { isOutcome } from '../model/executor.ts';
 import { toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -99,6 +99,10 @@ export function errorOf(thrown: unknown): JobError {
   if (isOurs) return { code: thrown.code, message: capText(thrown.message || thrown.code, LIMITS.textBytes) };
   return { code: 'job.failed', message: capText(errorMessage(thrown), LIMITS.textBytes) };
 }
+
+/** What reading the store has thrown: as it is, or as `store.failed`. */
+export const storeErrorOf = (thrown: unknown): OffstageError =>
+  isOffstageError(thrown) ? thrown : offstageError('store.failed', { message: errorMessage(thrown) }, { cause: thrown });
 
 /** `Type: message` for whatever was thrown; never empty, never throws. */
 export function errorMessage(thrown: unknown): string {

@@ -12,6 +12,7 @@ import type { LiveJob } from './live-job.ts';
 
 export interface ParentFacts {
   readonly jobId: string;
+  readonly taskId: string;
   readonly depth: number;
 }
 
@@ -36,7 +37,7 @@ export async function findParent(core: Core, jobId: string): Promise<ParentFacts
       const { state, context } = stored.snapshot;
       lineage.addEnded(id, stored.base.parentJobId, state === 'cancelled' || context.cancelRequestedAt !== null);
       if (facts === null) {
-        facts = { jobId: id, depth: stored.base.depth };
+        facts = { jobId: id, taskId: stored.base.taskId, depth: stored.base.depth };
         lineage.hold(id);
       }
       id = stored.base.parentJobId;
@@ -51,9 +52,9 @@ export async function findParent(core: Core, jobId: string): Promise<ParentFacts
 /** A living ancestor; held, so that its end or cancel before the child is admitted is not missed (LIN4). */
 export function heldLive(core: Core, job: LiveJob, isParent = true): ParentFacts {
   const { lineage } = core;
-  const { jobId, parentJobId, depth } = job.base;
+  const { jobId, taskId, parentJobId, depth } = job.base;
   lineage.markLive(jobId, parentJobId);
   if (job.decided.context.cancelRequestedAt !== null) lineage.markCancelled(jobId);
   if (isParent) lineage.hold(jobId);
-  return { jobId, depth };
+  return { jobId, taskId, depth };
 }

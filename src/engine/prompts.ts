@@ -10,33 +10,28 @@
  */
 import { SESSION_STATES } from '../machines/session.ts';
 import { BoundedMap } from '../model/bounded-map.ts';
-import { type OffstageError, offstageError } from '../model/errors.ts';
+import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { Changed, PromptAnswer, PromptOptions, PromptTicket } from '../model/session-requests.ts';
-import { removeTicketOperation, ticketOperation } from '../persistence/session-rows.ts';
+import { removeTicketOperation } from '../persistence/session-rows.ts';
 import type { AgentExecution } from './agent-execution.ts';
 import type { AgentRunner } from './agent-runner.ts';
 import { invalidInput, namesOf, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import { OpenPrompt, type PromptRequest } from './open-prompt.ts';
-import { errorMessage, errorOf } from './outcome.ts';
+import { errorMessage } from './outcome.ts';
 import type { SessionStates } from './session-states.ts';
 import type { Sessions } from './sessions.ts';
 import { checkId, DEFAULT_AGENT } from './spawn-request.ts';
-import type { WaitingPrompt } from './ticket-line.ts';
+import type { RequestStamp } from './stop-epochs.ts';
+import { TicketLine, type WaitingPrompt } from './ticket-line.ts';
 import type { Turns } from './turns.ts';
 
 const PROMPT_NAMES = namesOf<PromptOptions>({ content: true, origin: true, whenBusy: true, promptId: true });
 
 const answerKey = (sessionId: string, promptId: string): string => JSON.stringify([sessionId, promptId]);
-
-/** Takes the ticket out of the line, if it is still there. */
-function leave(session: LiveSession, ticket: WaitingPrompt): void {
-  const place = session.tickets.indexOf(ticket);
-  if (place !== -1) session.tickets.splice(place, 1);
-}
 
 export interface PromptsHost {
   readonly sessions: Sessions;
@@ -50,10 +45,16 @@ export class Prompts {
   readonly #host: PromptsHost;
   /** By session and promptId. */
   readonly #answers = new BoundedMap<string, Promise<PromptAnswer>>(LIMITS.promptAnswers);
+  readonly line: TicketLine;
 
   constructor(core: Core, host: PromptsHost) {
     this.#core = core;
     this.#host = host;
+    this.line = new TicketLine(core, {
+      onStored: (session) => this.serve(session),
+      // A prompt that was never taken may be tried again under its id (PRM3).
+      onFailed: (sessionId, promptId) => this.#answers.delete(answerKey(sessionId, promptId)),
+    });
   }
 
   /** See `Offstage.sessions.prompt`. */
@@ -70,7 +71,8 @@ export class Prompts {
     const key = answerKey(sessionId, request.promptId);
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
-    const answer = this.#ask(sessionId, request, whenBusy);
+    const stamp = this.#core.epochs.stamp();
+    const answer = this.#ask(sessionId, request, whenBusy, stamp).finally(() => this.#core.epochs.release(stamp));
     this.#answers.set(key, answer);
     answer.catch(() => {
       if (this.#answers.get(key) === answer) this.#answers.delete(key);
@@ -81,46 +83,46 @@ export class Prompts {
   /** The prompts of the session that wait, in their order. @throws OffstageError `session.not_found` */
   async tickets(sessionId: string): Promise<readonly PromptTicket[]> {
     await this.#host.sessions.get(sessionId);
-    return (this.#core.liveness.find(sessionId)?.tickets ?? []).map(({ ticketId, request, createdAt }, index) => ({
-      ticketId,
-      promptId: request.promptId,
-      sessionId,
-      origin: request.origin,
-      position: index + 1,
-      createdAt,
-    }));
+    const session = this.#core.liveness.find(sessionId);
+    return session === null ? [] : this.line.list(session);
   }
 
   /** @throws OffstageError `ticket.not_found` */
   async cancelTicket(ticketId: string): Promise<Changed> {
-    checkId('ticketId', ticketId);
-    for (const session of this.#core.liveness.values()) {
-      if (session.ticketCount === 0) continue;
-      const ticket = session.tickets.find((waiting) => waiting.ticketId === ticketId);
-      if (ticket === undefined) continue;
-      await this.#withdraw(
-        session,
-        ticket,
-        'cancelled',
-        offstageError('prompt.interrupted', { message: 'its ticket was cancelled' }),
-      );
-      return { changed: true };
+    await this.line.cancel(checkId('ticketId', ticketId));
+    return { changed: true };
+  }
+
+  /** A prompt that is on its way and has not begun ends here, in this instant; one that has begun ends with its agent, one that is over has ended. */
+  endClaim(session: LiveSession, claimant: OpenPrompt, error: OffstageError): void {
+    if (session.claimant !== claimant || claimant.generation !== 0) return;
+    claimant.abort(error);
+    claimant.hasEnded = true;
+    session.claimant = null;
+    if (claimant.ticketId !== null) this.#core.submit({ changes: [], rows: [removeTicketOperation(claimant.ticketId)] });
+    this.#core.liveness.send(session, { type: 'claim.release', claimId: claimant.claimId });
+  }
+
+  /** The sessions were removed: what was answered to prompts of them is remembered no more. */
+  forget(sessionIds: ReadonlySet<string>): void {
+    for (const key of [...this.#answers.keys()]) {
+      const [sessionId] = JSON.parse(key) as [string, string];
+      if (sessionIds.has(sessionId)) this.#answers.delete(key);
     }
-    throw offstageError('ticket.not_found', { ticketId });
   }
 
   /** Ends what waits and what is on its way, for an engine that closes. */
   refuseAll(error: OffstageError): void {
     for (const session of [...this.#core.liveness.values()]) {
       if (session.ticketCount > 0)
-        for (const ticket of [...session.tickets]) void this.#withdraw(session, ticket, 'dropped', error);
+        for (const ticket of [...session.tickets]) void this.line.withdraw(session, ticket, 'dropped', error);
       session.claimant?.abort(error);
     }
   }
 
   /** The foreground may be free: serves who waits. */
   serve(session: LiveSession): void {
-    if (session.ticketCount > 0) this.#dropOrphans(session);
+    if (session.ticketCount > 0) this.line.dropOrphans(session);
     while (session.ticketCount > 0 && !this.#core.isClosing) {
       const human = session.tickets.find(({ request, isStored }) => isStored && request.origin === 'human');
       const first = session.tickets[0];
@@ -139,16 +141,12 @@ export class Prompts {
     }
   }
 
-  /** What the program asked of an agent that has been replaced since. */
-  #dropOrphans(session: LiveSession): void {
-    for (const ticket of [...session.tickets]) {
-      const { executionId, request } = ticket;
-      if (request.origin !== 'synthetic' || executionId === null || executionId === session.agent?.executionId) continue;
-      void this.#withdraw(session, ticket, 'dropped', offstageError('agent.gone', { message: 'another agent has taken over' }));
-    }
-  }
-
-  async #ask(sessionId: string, request: PromptRequest, whenBusy: 'reject' | 'queue'): Promise<PromptAnswer> {
+  async #ask(
+    sessionId: string,
+    request: PromptRequest,
+    whenBusy: 'reject' | 'queue',
+    stamp: RequestStamp,
+  ): Promise<PromptAnswer> {
     const { sessions, states } = this.#host;
     const stored = this.#core.liveness.find(sessionId)?.row ?? sessions.cached(sessionId) ?? (await sessions.resolve(sessionId));
     const session = this.#core.liveness.at(sessionId, stored.taskId);
@@ -156,13 +154,15 @@ export class Prompts {
     try {
       await states.load(session);
       for (;;) {
+        const refusal = this.#core.epochs.refusal(session, stamp);
+        if (refusal !== null) throw refusal;
         this.#assertPromptable(session);
         const prompt = this.#isBehind(session, request) ? null : this.#claim(session, request);
         if (prompt !== null) {
           await this.#run(session, prompt, null);
           return { accepted: true, promptId: request.promptId, generation: prompt.generation };
         }
-        if (whenBusy === 'queue') return await this.#queue(session, request);
+        if (whenBusy === 'queue') return await this.line.add(session, request);
         // Whether there will be room shows when the start that is under way has succeeded or failed.
         if (session.starting === null) throw offstageError('prompt.busy', { sessionId });
         await session.starting.catch(() => {});
@@ -232,10 +232,14 @@ export class Prompts {
       if (execution.end !== null) throw execution.end;
       prompt.signal.throwIfAborted();
       this.#core.assertOpen();
+      // Stopped, and that is still on its way to the store: its agent is told in a moment.
+      if (session.row !== null && SESSION_STATES[session.row.state].promptable === 'no') {
+        throw offstageError('session.stopped', { sessionId: session.sessionId });
+      }
     } catch (error) {
       // A start that nobody waits for any more, and that may never end, is given up.
       if (prompt.signal.aborted && session.agent?.phase === 'starting') session.agent.abort(prompt.signal.reason);
-      this.#release(session, prompt, ticket);
+      if (!prompt.hasEnded) this.#release(session, prompt, ticket);
       throw error;
     }
     await this.#begin(session, prompt, execution, ticket);
@@ -278,44 +282,9 @@ export class Prompts {
     this.serve(session);
   }
 
-  #queue(session: LiveSession, request: PromptRequest): Promise<PromptAnswer> {
-    const { sessionId } = session;
-    if (session.ticketCount >= LIMITS.ticketsPerSession)
-      throw offstageError('limit.tickets', { limit: LIMITS.ticketsPerSession });
-    const ticket: WaitingPrompt = {
-      ticketId: this.#core.settings.ids.id('ticket'),
-      request,
-      createdAt: this.#core.settings.clock.now(),
-      executionId: session.agent?.executionId ?? null,
-      isStored: false,
-    };
-    const { ticketId, createdAt } = ticket;
-    session.tickets.push(ticket);
-    const row = ticketOperation({ ticketId, promptId: request.promptId, sessionId, origin: request.origin, createdAt });
-    return new Promise((resolve, reject) => {
-      this.#core.submit({
-        changes: [],
-        rows: [row],
-        mustSync: true,
-        isCreation: true,
-        retract: [removeTicketOperation(ticketId)],
-        acknowledge: () => {
-          ticket.isStored = true;
-          const position = session.tickets.indexOf(ticket) + 1;
-          resolve({ queued: true, promptId: request.promptId, ticketId, position: Math.max(1, position) });
-          this.#tell(session, ticket, 'queued', 0, null);
-          this.serve(session);
-        },
-        refuse: (error) => {
-          leave(session, ticket);
-          reject(error);
-        },
-      });
-    });
-  }
-
   #serveTicket(session: LiveSession, ticket: WaitingPrompt, prompt: OpenPrompt): void {
-    prompt.onAccepted = () => this.#tell(session, ticket, 'accepted', prompt.generation, null);
+    prompt.ticketId = ticket.ticketId;
+    prompt.onAccepted = () => this.line.tell(session, ticket, 'accepted', prompt.generation, null);
     this.#host.states
       .load(session)
       .then(() => {
@@ -324,41 +293,9 @@ export class Prompts {
       })
       .catch((error) => {
         if (!prompt.hasEnded) this.#release(session, prompt, ticket);
-        this.#tell(session, ticket, 'failed', 0, error);
+        const isStopped = isOffstageError(error, 'session.stopped') || isOffstageError(error, 'task.stopping');
+        this.line.tell(session, ticket, isStopped ? 'stopped' : 'failed', 0, error);
       });
-  }
-
-  #withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {
-    leave(session, ticket);
-    this.#core.liveness.touch(session);
-    return new Promise((resolve) => {
-      this.#core.submit({
-        changes: [],
-        rows: [removeTicketOperation(ticket.ticketId)],
-        acknowledge: () => {
-          this.#tell(session, ticket, status, 0, error);
-          this.#core.liveness.settle();
-          resolve();
-        },
-      });
-    });
-  }
-
-  #tell(
-    { sessionId }: LiveSession,
-    { ticketId, request }: WaitingPrompt,
-    status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped',
-    generation: number,
-    error: unknown,
-  ): void {
-    const { bus, loop, epoch, settings } = this.#core;
-    const { promptId } = request;
-    // A prompt that was never taken may be tried again under its id (PRM3).
-    if (error !== null) this.#answers.delete(answerKey(sessionId, promptId));
-    if (!bus.hasObservers) return;
-    const head = { seq: loop.toldSeq, epoch, at: settings.clock.now() };
-    const failure = error === null ? null : errorOf(error);
-    bus.publish({ type: 'session.ticket', ...head, sessionId, ticketId, promptId, status, generation, error: failure });
   }
 
   #checked(given: PromptOptions): [PromptRequest, 'reject' | 'queue'] {

@@ -150,6 +150,7 @@ export class Queries {
     return {
       status: supervisor.hasTag('closing') ? 'closing' : core.loop.isDegraded ? 'degraded' : isStarved ? 'starved' : 'ok',
       pool,
+      agents: { ...core.registry.agentCounts(), detached: supervisor.context.detachedAgents },
       store: {
         durability: core.settings.durability,
         pendingWrites: core.loop.pendingCount,

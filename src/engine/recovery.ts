@@ -14,6 +14,7 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
+import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
 import { prepareStore } from '../persistence/store-format.ts';
@@ -32,7 +33,8 @@ export interface ReapVerdict {
   readonly detail: string;
 }
 
-export type ProcessReaper = (record: ProcessRecord) => Promise<ReapVerdict>;
+/** `isForced`: it is not asked to end, but killed at once. */
+export type ProcessReaper = (record: ProcessRecord, options?: { readonly isForced: boolean }) => Promise<ReapVerdict>;
 
 /** What recovery found and did. */
 export interface RecoveryReport {
@@ -47,6 +49,8 @@ export interface RecoveryReport {
     readonly sessionId: string | null;
     readonly executionId: string;
     readonly pid: number | null;
+    /** Epoch milliseconds at which the last process had decided to end it, and not seen it end; null: it was wanted. */
+    readonly teardownAt: number | null;
   })[];
 }
 
@@ -54,6 +58,8 @@ export interface Recovered {
   readonly report: RecoveryReport;
   readonly seq: number;
   readonly ordinal: number;
+  /** Of processes that are not proven to be gone. */
+  readonly leftovers: readonly ProcessRecord[];
 }
 
 export async function recover(
@@ -69,7 +75,8 @@ export async function recover(
   // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
   const seq = Math.max(head[0], await newestSeq(store));
   const ordinal = Math.max(head[1], await rows.highestOrdinal());
-  const processes = await reapAll(store, settings, reap);
+  const reaped = await reapAll(store, settings, reap);
+  const processes = reaped.map(({ process }) => process);
   const low = Number((await store.get(KEYS.low)) ?? 0);
   const unfinished = await rows.listLive(low);
   const sessions = await settleOpenSessions(store, log, () => clock.now());
@@ -101,20 +108,27 @@ export async function recover(
     processes,
   };
   const sync = settings.durability === 'full';
-  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal };
+  const leftovers = reaped.flatMap(({ process, record }) => (process.verdict === 'unverified' ? [record] : []));
+  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal, leftovers };
 }
 
-async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<RecoveryReport['processes']> {
+interface Reaped {
+  readonly record: ProcessRecord;
+  readonly process: RecoveryReport['processes'][number];
+}
+
+async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<readonly Reaped[]> {
   const records = await readProcessRecords(store, (key) =>
     log('error', 'row.unreadable', { key, error: 'it is no record of a process' }),
   );
   return Promise.all(
     records.map(async (record) => {
-      const { jobId, sessionId, executionId, pid } = record;
+      const { jobId, sessionId, executionId, pid, teardownAt } = record;
+      const process = { jobId, sessionId, executionId, pid, teardownAt };
       try {
-        return { ...(await reap(record)), jobId, sessionId, executionId, pid };
+        return { record, process: { ...(await reap(record)), ...process } };
       } catch (error) {
-        return { verdict: 'unverified' as const, detail: String((error as Error).message), jobId, sessionId, executionId, pid };
+        return { record, process: { verdict: 'unverified' as const, detail: String((error as Error).message), ...process } };
       }
     }),
   );
@@ -122,7 +136,7 @@ async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: Proce
 
 const forget =
   (executionId: string): RecoveryStep =>
-  () => ({ operations: [{ type: 'del', key: KEYS.process(executionId) }] });
+  () => ({ operations: [removeProcess(executionId)] });
 
 /** Writes the steps in batches like the commit loop's. Answers the last sequence number. */
 async function writeAll(

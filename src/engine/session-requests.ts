@@ -15,6 +15,7 @@ import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
 import { errorMessage } from './outcome.ts';
 import type { SessionStates } from './session-states.ts';
+import { unlessAborted } from './signal-fan.ts';
 import { checkId, isId } from './spawn-request.ts';
 
 /** A question and the turn that it belongs to; 0: none that could be proven. */
@@ -53,7 +54,7 @@ export class SessionRequests {
     if (session.requests.length === 1) this.#states.change(session, { type: 'request.asked', request });
   }
 
-  /** @throws OffstageError `session.not_found`, `request.not_found`, `agent.failed`, `input.invalid` */
+  /** @throws OffstageError `session.not_found`, `request.not_found`, `agent.failed`, `input.invalid`; why the agent was ended meanwhile */
   async answer(sessionId: string, requestId: string, choice: JsonValue): Promise<void> {
     checkId('sessionId', sessionId);
     checkId('requestId', requestId);
@@ -65,14 +66,16 @@ export class SessionRequests {
     }
     const session = this.#core.liveness.find(sessionId);
     const request = session?.requests.find((asked) => asked.request.requestId === requestId)?.request;
-    const agent = session?.agent?.agent;
+    const execution = session?.agent;
+    const agent = execution?.agent;
     // Two callers are not both right: while one answer is on its way, there is nothing to answer.
-    if (session === null || request === undefined || agent == null || this.#answering.has(request)) {
+    if (session === null || request === undefined || execution == null || agent == null || this.#answering.has(request)) {
       throw offstageError('request.not_found', { requestId });
     }
     this.#answering.add(request);
     try {
-      await agent.answer?.(requestId, given);
+      // An agent that is told to end may never take it.
+      await unlessAborted(Promise.resolve(agent.answer?.(requestId, given)), execution.controller.signal);
     } catch (error) {
       if (isOffstageError(error, 'request.not_found')) this.#drop(session, (asked) => asked.request === request);
       if (isOffstageError(error)) throw error;
@@ -92,6 +95,7 @@ export class SessionRequests {
     const left = session.requests.filter((asked) => !isOver(asked));
     if (left.length === session.requests.length) return;
     session.requests = left;
+    session.lastWaited = this.#core.settings.clock.monotonic();
     this.show(session);
   }
 

@@ -7,7 +7,7 @@ import type { SessionView, TaskView, WorkloadView } from '../model/activity.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { TaskState } from '../model/records.ts';
-import type { RowQuery } from '../model/requests.ts';
+import type { RowQuery, TaskQuery } from '../model/requests.ts';
 import type {
   Changed,
   CompleteWorkload,
@@ -18,6 +18,7 @@ import type {
   RegisterWorkload,
   WorkloadSnapshot,
 } from '../model/session-requests.ts';
+import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopResult } from '../model/stop.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
 import type { Core } from './core.ts';
@@ -25,10 +26,13 @@ import { FrameIntake } from './frame-intake.ts';
 import { Interrupts } from './interrupts.ts';
 import type { LiveSession } from './live-session.ts';
 import { Prompts } from './prompts.ts';
+import { Removals } from './removals.ts';
 import { SessionRequests } from './session-requests.ts';
 import { SessionStates } from './session-states.ts';
 import { SessionViews } from './session-views.ts';
 import type { CreateSessionOptions, CreateTaskOptions, Sessions } from './sessions.ts';
+import { Stalls, type StallsHost } from './stalls.ts';
+import { Stops } from './stops.ts';
 import { Turns } from './turns.ts';
 import { Workloads } from './workloads.ts';
 
@@ -65,10 +69,17 @@ export class SessionRooms {
     });
     this.#prompts = new Prompts(core, { sessions, states, agents: this.#agents, turns });
     const interrupts = new Interrupts(core, { sessions, turns, canceller });
+    const fail: StallsHost['fail'] = (session, execution, error) =>
+      this.#agents.end(session, [execution], { error, event: { type: 'session.fail' } });
+    const stalls = new Stalls(core, { turns, fail });
+    core.liveness.onTold = (session) => stalls.follow(session);
     const workloads = new Workloads(core, sessions);
     this.views = new SessionViews(core, sessions, turns);
-    this.sessionVerbs = sessionVerbs(core, { sessions, views: this.views, prompts: this.#prompts, requests, interrupts });
-    this.taskVerbs = taskVerbs(core, sessions, this.views);
+    const stops = new Stops(core, { sessions, agents: this.#agents, prompts: this.#prompts, canceller });
+    const removals = new Removals(core, { sessions, stops, prompts: this.#prompts });
+    const rooms: Rooms = { sessions, views: this.views, prompts: this.#prompts, requests, interrupts, stops, removals };
+    this.sessionVerbs = sessionVerbs(core, rooms);
+    this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
   }
 
@@ -79,6 +90,11 @@ export class SessionRooms {
     await this.#agents.closeAll(error);
     this.#core.liveness.settle();
   }
+
+  /** Nobody looks after agents any more: who waits for the end of one goes on. */
+  abandon(): void {
+    this.#agents.abandon();
+  }
 }
 
 interface Rooms {
@@ -87,9 +103,11 @@ interface Rooms {
   readonly prompts: Prompts;
   readonly requests: SessionRequests;
   readonly interrupts: Interrupts;
+  readonly stops: Stops;
+  readonly removals: Removals;
 }
 
-const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts }: Rooms) => ({
+const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrupts, stops, removals }: Rooms) => ({
   /** @throws OffstageError `task.not_found`, `agent.unknown`, `session.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateSessionOptions): Promise<SessionView> => views.session(await sessions.create(options)),
   /** @throws OffstageError `session.not_found` */
@@ -108,6 +126,21 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   /** Ends the open turn and the jobs it waits for; background work goes on. Without an open turn: `{changed: false}`. @throws OffstageError `session.not_found` */
   interrupt: (sessionId: string, options?: InterruptOptions): Promise<Changed> =>
     core.whileOpen(() => interrupts.interrupt(sessionId, options)),
+  /**
+   * Ends all that the session owns: its agent, the prompts that wait, the jobs it runs and those it asked for. Resolves when everything was
+   * told to end, with what that was; `settled` resolves when it has, or its grace is over.
+   * @throws OffstageError `session.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing`
+   */
+  stop: (sessionId: string, options?: StopOptions): Promise<StopResult> =>
+    core.whileOpen(() => stops.stopSession(sessionId, options)),
+  /**
+   * Removes the session and all its jobs for good. Live work is answered with a warning, and nothing is done; with `confirm` it is stopped
+   * first. Waits that are open resolve with the last record.
+   * @throws OffstageError `session.not_found`, `remove.refused` (something may be at work still, and nothing was removed), `input.invalid`,
+   *   `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  remove: (sessionId: string, options?: RemoveOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.removeSession(sessionId, options)),
   /** Answers the request that the session shows as `pending`. @throws OffstageError `request.not_found`, `agent.failed` */
   answer: (sessionId: string, requestId: string, choice: JsonValue): Promise<void> =>
     core.whileOpen(() => requests.answer(sessionId, requestId, choice)),
@@ -117,14 +150,34 @@ const sessionVerbs = (core: Core, { sessions, views, prompts, requests, interrup
   cancelTicket: (ticketId: string): Promise<Changed> => core.whileOpen(() => prompts.cancelTicket(ticketId)),
 });
 
-const taskVerbs = (core: Core, sessions: Sessions, views: SessionViews) => ({
+const taskVerbs = (core: Core, { sessions, views, stops, removals }: Rooms) => ({
   /** @throws OffstageError `task.expired`, `input.invalid` (the id exists) */
   create: async (options?: CreateTaskOptions): Promise<TaskView> => views.task(await sessions.createTask(options)),
   /** @throws OffstageError `task.not_found` */
   get: (taskId: string): Promise<TaskView> => core.whileOpen(async () => views.task(await sessions.getTask(taskId))),
-  /** Newest first. */
-  list: (query?: RowQuery): Promise<readonly TaskView[]> =>
+  /** Newest first; archived ones only with `archived: true`, or while something of them lives. */
+  list: (query?: TaskQuery): Promise<readonly TaskView[]> =>
     core.whileOpen(async () => (await views.tasks(await sessions.listTasks(query)))()),
+  /**
+   * Ends all that the task still owns, also what the records say is over, and nothing of another task. Resolves when everything was told to
+   * end, with what that was; `settled` resolves when it has, or its grace is over.
+   * @throws OffstageError `task.not_found`, `stop.nothing_running`, `stop.failed`, `input.invalid`, `engine.closing`
+   */
+  stop: (taskId: string, options?: StopOptions): Promise<StopResult> => core.whileOpen(() => stops.stopTask(taskId, options)),
+  /**
+   * The same as `sessions.remove` for a task, all its sessions and all their jobs.
+   * @throws OffstageError `task.not_found`, `remove.refused` (something may be at work still, and nothing was removed), `input.invalid`,
+   *   `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  remove: (taskId: string, options?: RemoveOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.removeTask(taskId, options)),
+  /**
+   * Puts the task away; its work goes on, and while anything of it lives it stays listed. Live work is answered with a warning, and nothing is
+   * done, unless it is confirmed, or `confirmArchive` is off.
+   * @throws OffstageError `task.not_found`, `input.invalid`, `engine.closing`, `engine.degraded`, `store.failed`
+   */
+  archive: (taskId: string, options?: ConfirmOptions): Promise<ConfirmedAnswer> =>
+    core.whileOpen(() => removals.archiveTask(taskId, options)),
   /** Where the task stands on the board is the host's to say. @throws OffstageError `task.not_found`, `input.invalid` */
   setState: (taskId: string, state: TaskState): Promise<TaskView> =>
     core.whileOpen(async () => views.task(await sessions.setTaskState(taskId, state))),

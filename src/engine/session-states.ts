@@ -17,6 +17,8 @@ import type { Sessions } from './sessions.ts';
 export interface StateChange {
   /** Further rows of the same batch. */
   readonly rows?: readonly StoreOperation[];
+  /** When it is stored, late or not, before anything of it is shown. */
+  readonly committed?: () => void;
   /** After the commit; `durable: false` when the store refuses for now. */
   readonly effects?: (durable: boolean) => void;
 }
@@ -42,10 +44,10 @@ export class SessionStates {
     return session.row;
   }
 
-  /** Whether the chart took the event. The row must be loaded. */
+  /** Whether the chart took the event; that of a removed session takes none. The row must be loaded. */
   change(session: LiveSession, event: SessionEvent, more: StateChange = {}): boolean {
     const before = session.row;
-    if (before === null) return false;
+    if (before === null || session.isRemoved) return false;
     const decided = decideSession({ ...before, launchedFrom: this.#launchedFrom.get(session) ?? null }, event);
     if (decided === null) {
       this.refused += 1;
@@ -73,6 +75,7 @@ export class SessionStates {
       committed: () => {
         session.unstored -= 1;
         this.#sessions.remember(row);
+        more.committed?.();
         this.#core.liveness.touch(session);
       },
       ...(more.effects === undefined ? {} : { effects: more.effects }),

@@ -15,6 +15,7 @@ import {
 import type { SessionRow, TaskRow } from '../model/records.ts';
 import type { Core } from './core.ts';
 import type { LiveSession } from './live-session.ts';
+import { openTurnOf, waitsForOthers } from './open-turn.ts';
 import type { Sessions } from './sessions.ts';
 import type { Turns } from './turns.ts';
 import { addUsage } from './usage.ts';
@@ -46,6 +47,7 @@ export class SessionViews {
       queuedPrompts: live?.ticketCount ?? 0,
       turn: live === null ? null : this.#turn(live, isQuiet),
       executionId: live?.agent?.phase === 'current' ? live.agent.executionId : null,
+      endingAgents: live?.retiringCount ?? 0,
       usage: live === null ? NO_USAGE : usageOf(live),
       sessionSeq: liveness.sessionSeq,
     };
@@ -93,18 +95,11 @@ export class SessionViews {
   }
 
   #turn(session: LiveSession, isQuiet: (lastHeard: number) => boolean): TurnView | null {
-    const { record, claimant } = session;
-    if (record === null || record.isForegroundIdle) return null;
-    const turn = record.context.turns.findLast((open) => !open.hasYielded && open.supersededBy === null);
-    const byProvider = this.#turns.byProvider(session);
-    if (turn !== undefined && turn.generation === byProvider?.generation) {
-      const { generation, startedAt, lastHeard } = byProvider;
-      return { generation, origin: 'provider', startedAt, quiet: isQuiet(lastHeard) };
-    }
-    const prompt = (turn === undefined ? undefined : session.prompts.get(turn.generation)) ?? claimant;
-    if (prompt === null) return null;
-    const { generation, startedAt, lastHeard } = prompt;
-    return { generation, origin: 'prompt', startedAt, quiet: isQuiet(lastHeard) };
+    const open = openTurnOf(session, this.#turns);
+    if (open === null) return null;
+    const { generation, startedAt } = open.turn;
+    const quiet = isQuiet(open.lastHeard) && !waitsForOthers(session);
+    return { generation, origin: open.origin, startedAt, quiet };
   }
 }
 

@@ -4,11 +4,12 @@
  * SES1  A session belongs to exactly one task, for good; without one it gets a task of its own.
  * SES2  Ids are never used twice; a row exists for others only once it is stored.
  * SES3  The session `default` of task `default` is made on first use.
+ * SES4  What was removed is not remembered by a read that began before.
  */
 import { offstageError } from '../model/errors.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
 import { type SessionRow, TASK_STATES, type TaskRow, type TaskState } from '../model/records.ts';
-import type { RowQuery } from '../model/requests.ts';
+import type { RowQuery, TaskQuery } from '../model/requests.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
 import {
   isRemoved,
@@ -20,10 +21,12 @@ import {
   taskOperations,
 } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
-import { namesOf, readOptions } from './check-options.ts';
+import { namesOf, readFlag, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
+import { livingTasks } from './live-work.ts';
 import { checkId, checkText, DEFAULT_SESSION, invalidInput } from './spawn-request.ts';
+import type { RequestStamp } from './stop-epochs.ts';
 
 /** Ids that are not given are made up. */
 export interface CreateTaskOptions {
@@ -41,15 +44,26 @@ export interface CreateSessionOptions {
 const TASK_NAMES = namesOf<CreateTaskOptions>({ taskId: true, title: true });
 const SESSION_NAMES = namesOf<CreateSessionOptions>({ sessionId: true, taskId: true, agentId: true });
 const QUERY_NAMES = namesOf<RowQuery>({ limit: true, before: true });
+const TASK_QUERY_NAMES = namesOf<TaskQuery>({ limit: true, before: true, archived: true });
 
 /** Rows kept in memory; more are read again when they are asked for. */
 const CACHE_SIZE = 10_000;
 
+/** The sessions of one task. */
+export interface TaskSessions {
+  /** Oldest first. */
+  readonly rows: readonly SessionRow[];
+  readonly unreadable: readonly { readonly sessionId: string; readonly error: unknown }[];
+}
+
+/** Oldest first, then by id. */
+export const byAge = (a: SessionRow, b: SessionRow): number => a.createdAt - b.createdAt || (a.sessionId < b.sessionId ? -1 : 1);
+
 export class Sessions {
   readonly #core: Core;
   readonly #cache = new Map<string, SessionRow>();
-  /** Creations on their way to the store, by key: a second one waits for the first. */
-  readonly #creating = new Map<string, Promise<unknown>>();
+  /** Whatever is under way with a row, by key: the next one waits for it. */
+  readonly #underWay = new Map<string, Promise<unknown>>();
 
   constructor(core: Core) {
     this.#core = core;
@@ -63,9 +77,15 @@ export class Sessions {
   async resolve(sessionId: string): Promise<SessionRow> {
     const known = this.#cache.get(sessionId);
     if (known !== undefined) return known;
-    const row = await this.#readSession(sessionId);
-    if (row !== null && isRemoved(row)) throw offstageError('session.not_found', { sessionId });
-    if (row !== null) return this.remember(row);
+    const { epochs } = this.#core;
+    const stamp = epochs.stamp();
+    try {
+      const row = await this.#readSession(sessionId);
+      if (row !== null && !isRemoved(row) && !epochs.isGone(row, stamp)) return this.remember(row);
+      if (row !== null) throw offstageError('session.not_found', { sessionId });
+    } finally {
+      epochs.release(stamp);
+    }
     if (sessionId === DEFAULT_SESSION) return this.#createDefault();
     throw offstageError('session.not_found', { sessionId });
   }
@@ -90,15 +110,26 @@ export class Sessions {
   async create(given?: CreateSessionOptions): Promise<SessionRow> {
     const options = readOptions('options', given, SESSION_NAMES);
     this.#core.assertAccepting();
+    const stamp = this.#core.epochs.stamp();
+    try {
+      return await this.#create(options, stamp);
+    } finally {
+      this.#core.epochs.release(stamp);
+    }
+  }
+
+  async #create(options: CreateSessionOptions, stamp: RequestStamp): Promise<SessionRow> {
     const sessionId =
       options.sessionId === undefined ? this.#core.settings.ids.id('session') : checkId('sessionId', options.sessionId);
     const agentId = options.agentId === undefined ? null : checkId('agentId', options.agentId);
     if (agentId !== null && this.#core.settings.agents[agentId] === undefined) throw offstageError('agent.unknown', { agentId });
     const task = options.taskId === undefined ? null : await this.getTask(options.taskId);
-    return this.#exclusively(KEYS.session(sessionId), async () => {
+    return this.exclusively(KEYS.session(sessionId), async () => {
       const existing = await this.#readSession(sessionId);
       if (existing !== null && isRemoved(existing)) throw offstageError('session.expired', { sessionId });
       if (existing !== null) throw invalidInput('sessionId', `a session ${JSON.stringify(sessionId)} exists already`);
+      const refusal = task === null ? null : this.#core.epochs.creationRefusal(task.taskId, stamp);
+      if (refusal !== null) throw refusal;
       const at = this.#core.settings.clock.now();
       const own = task === null ? newTask(this.#core.settings.ids.id('task'), sessionId, at) : null;
       const row = newSession(sessionId, (task ?? own)?.taskId as string, agentId, at);
@@ -112,7 +143,7 @@ export class Sessions {
     this.#core.assertAccepting();
     const taskId = options.taskId === undefined ? this.#core.settings.ids.id('task') : checkId('taskId', options.taskId);
     const title = checkText('title', options.title, '');
-    return this.#exclusively(KEYS.task(taskId), async () => {
+    return this.exclusively(KEYS.task(taskId), async () => {
       const existing = await this.#readTask(taskId);
       if (existing !== null && isRemoved(existing)) throw offstageError('task.expired', { taskId });
       if (existing !== null) throw invalidInput('taskId', `a task ${JSON.stringify(taskId)} exists already`);
@@ -129,24 +160,40 @@ export class Sessions {
     return row;
   }
 
-  /** The stored rows of a task's sessions, oldest first. */
+  /** The stored rows of a task's sessions, oldest first. One that cannot be read is said, and hides no others; `doctor` finds it. */
   async ofTask(taskId: string): Promise<readonly SessionRow[]> {
-    const { store } = this.#core;
-    const ids = await sessionIdsOfTask(store, taskId);
-    const rows = await Promise.all(ids.map((sessionId) => this.#cache.get(sessionId) ?? this.#readSession(sessionId)));
-    return rows
-      .flatMap((row) => (row === null || isRemoved(row) ? [] : [row]))
-      .sort((a, b) => a.createdAt - b.createdAt || (a.sessionId < b.sessionId ? -1 : 1));
+    const { rows, unreadable } = await this.readOfTask(taskId);
+    for (const { sessionId, error } of unreadable)
+      this.#core.settings.log('error', 'row.unreadable', { key: KEYS.session(sessionId), error: String(error) });
+    return rows;
   }
 
-  /** The host says where a task stands. */
-  async setTaskState(taskId: string, state: TaskState): Promise<TaskRow> {
+  /** The same, for whoever has to know which could not be read. @throws OffstageError `store.failed`, `store.closed` */
+  async readOfTask(taskId: string): Promise<TaskSessions> {
+    const ids = await sessionIdsOfTask(this.#core.store, taskId);
+    const rows: SessionRow[] = [];
+    const unreadable: { sessionId: string; error: unknown }[] = [];
+    await Promise.all(
+      ids.map(async (sessionId) => {
+        try {
+          const row = this.#cache.get(sessionId) ?? (await this.#readSession(sessionId));
+          if (row !== null && !isRemoved(row)) rows.push(row);
+        } catch (error) {
+          unreadable.push({ sessionId, error });
+        }
+      }),
+    );
+    return { rows: rows.sort(byAge), unreadable };
+  }
+
+  /** The host says where a task stands; with `from`, only if it stands there now. */
+  async setTaskState(taskId: string, state: TaskState, from: TaskState | null = null): Promise<TaskRow> {
     checkId('taskId', taskId);
     if (!TASK_STATES.includes(state)) throw invalidInput('state', `it must be one of ${TASK_STATES.join(', ')}`);
     this.#core.assertOpen();
-    return this.#exclusively(KEYS.task(taskId), async () => {
+    return this.exclusively(KEYS.task(taskId), async () => {
       const before = await this.getTask(taskId);
-      if (before.state === state) return before;
+      if (before.state === state || (from !== null && before.state !== from)) return before;
       const row: TaskRow = { ...before, state, revision: before.revision + 1 };
       const { title } = row;
       const event: UnnumberedEvent = { type: 'task.updated', at: this.#core.settings.clock.now(), taskId, title, state };
@@ -155,18 +202,23 @@ export class Sessions {
     });
   }
 
-  async listTasks(given?: RowQuery): Promise<readonly TaskRow[]> {
-    const query = readOptions('query', given, QUERY_NAMES);
+  /** Archived ones only where that is asked for, or while something of them lives. */
+  async listTasks(given?: TaskQuery): Promise<readonly TaskRow[]> {
+    const { archived, ...query } = readOptions('query', given, TASK_QUERY_NAMES);
+    const isWhole = readFlag('archived', archived);
+    const rows = await this.#readAll<TaskRow>(RANGES.tasks, readTaskRow);
+    const living = livingTasks(this.#core);
     return newestFirst(
-      await this.#readAll<TaskRow>(RANGES.tasks, readTaskRow),
+      rows,
       (row) => row.taskId,
       query,
       (taskId) => offstageError('task.not_found', { taskId }),
+      ({ taskId, state }) => isWhole || state !== 'archived' || living.has(taskId),
     );
   }
 
   #createDefault(): Promise<SessionRow> {
-    return this.#exclusively(KEYS.session(DEFAULT_SESSION), async () => {
+    return this.exclusively(KEYS.session(DEFAULT_SESSION), async () => {
       const known = this.#cache.get(DEFAULT_SESSION);
       if (known !== undefined) return known;
       const at = this.#core.settings.clock.now();
@@ -177,14 +229,15 @@ export class Sessions {
     });
   }
 
-  async #exclusively<T>(key: string, create: () => Promise<T>): Promise<T> {
-    const before = this.#creating.get(key) ?? Promise.resolve();
-    const mine = before.catch(() => {}).then(create);
-    this.#creating.set(key, mine);
+  /** One after the other, for all that reads a row and then writes it. */
+  async exclusively<T>(key: string, change: () => Promise<T>): Promise<T> {
+    const before = this.#underWay.get(key) ?? Promise.resolve();
+    const mine = before.catch(() => {}).then(change);
+    this.#underWay.set(key, mine);
     try {
       return await mine;
     } finally {
-      if (this.#creating.get(key) === mine) this.#creating.delete(key);
+      if (this.#underWay.get(key) === mine) this.#underWay.delete(key);
     }
   }
 
@@ -218,6 +271,11 @@ export class Sessions {
     if (oldest !== undefined) this.#cache.delete(oldest);
     this.#cache.set(row.sessionId, row);
     return row;
+  }
+
+  /** They were removed. */
+  forget(sessionIds: Iterable<string>): void {
+    for (const sessionId of sessionIds) this.#cache.delete(sessionId);
   }
 
   async #readSession(sessionId: string): Promise<SessionRow | RemovedRow | null> {
@@ -281,11 +339,15 @@ function newestFirst<Row extends { readonly createdAt: number }>(
   idOf: (row: Row) => string,
   query: RowQuery,
   notFound: (id: string) => Error,
+  isListed: (row: Row) => boolean = () => true,
 ): readonly Row[] {
   const limit = checkListLimit(query.limit);
   const ordered = rows.toSorted((a, b) => b.createdAt - a.createdAt || (idOf(a) < idOf(b) ? 1 : -1));
-  if (query.before === undefined) return ordered.slice(0, limit);
-  const index = ordered.findIndex((row) => idOf(row) === query.before);
-  if (index === -1) throw notFound(checkId('before', query.before));
-  return ordered.slice(index + 1, index + 1 + limit);
+  // Also one that is not listed any more tells where to go on.
+  const index = query.before === undefined ? -1 : ordered.findIndex((row) => idOf(row) === query.before);
+  if (query.before !== undefined && index === -1) throw notFound(checkId('before', query.before));
+  return ordered
+    .slice(index + 1)
+    .filter(isListed)
+    .slice(0, limit);
 }

@@ -37,11 +37,13 @@ export interface Settings {
   readonly agents: RegisteredAgents;
   readonly display: 'attested' | 'coarse';
   readonly admission: 'attested' | 'conservative';
-  /** In the next four Infinity means never. */
+  /** In the next five Infinity means never. */
   readonly interruptGraceMs: number;
   readonly outOfTurnIdleMs: number;
   readonly turnTimeoutMs: number;
   readonly quietAfterMs: number;
+  readonly stallFailMs: number;
+  readonly confirmArchive: boolean;
   readonly retention: { readonly maxAgeMs: number | null; readonly maxJobs: number | null };
   readonly inspect: Inspect | undefined;
   readonly log: Log;
@@ -189,6 +191,8 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     outOfTurnIdleMs: graceMs('outOfTurnIdleMs', options.outOfTurnIdleMs, 5_000),
     turnTimeoutMs: graceMs('turnTimeoutMs', options.turnTimeoutMs, Number.POSITIVE_INFINITY),
     quietAfterMs: graceMs('quietAfterMs', options.quietAfterMs, 300_000),
+    stallFailMs: graceMs('stallFailMs', options.stallFailMs, Number.POSITIVE_INFINITY),
+    confirmArchive: checkFlag('confirmArchive', options.confirmArchive) ?? true,
     retention: retention(options.retention),
     inspect: callback('inspect', options.inspect),
     log: fencedLog(callback('log', options.log)),

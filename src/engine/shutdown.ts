@@ -10,6 +10,7 @@ import type { BodyRunner } from './body-runner.ts';
 import type { Core } from './core.ts';
 import type { LiveJob } from './live-job.ts';
 import type { Change } from './transaction.ts';
+import { whenEnded } from './when-ended.ts';
 
 export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> {
   const { settings } = core;
@@ -51,7 +52,7 @@ export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> 
     if (changes.length >= 256) flush();
   }
   flush();
-  await Promise.all(running.map((job) => endOf(core, job)));
+  await Promise.all(running.map((job) => whenEnded(core, job)));
   await core.loop.flushNow();
 }
 
@@ -61,15 +62,5 @@ export async function flushAll({ loop, settings }: Core): Promise<void> {
   settings.log('error', 'close.unsaved', {
     changes: loop.pendingCount,
     note: 'unfinished jobs among them will be errored by the next start',
-  });
-}
-
-/** Resolves when the job's end is revealed or acted upon; whoever waits here is one of its waiters. */
-function endOf(core: Core, job: LiveJob): Promise<void> {
-  return new Promise((resolve) => {
-    if (job.actedEnd !== null || !core.jobs.has(job.base.jobId)) return resolve();
-    if (job.committed !== null && job.committed === job.decided && job.isDecidedEnd) return resolve();
-    job.waiters ??= new Set();
-    job.waiters.add({ settle: () => resolve(), refuse: resolve });
   });
 }

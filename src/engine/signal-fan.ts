@@ -36,3 +36,12 @@ function addFan(signal: AbortSignal): Fan {
   signal.addEventListener('abort', listener, { once: true });
   return fan;
 }
+
+/** What the promise comes to, or the signal's reason. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    const stop = onAbortOf(signal, () => reject(signal.reason));
+    promise.then(resolve, reject).finally(stop);
+  });
+}

@@ -11,6 +11,7 @@ import type { Core } from './core.ts';
 import type { LiveJob } from './live-job.ts';
 import type { ParentFacts } from './parents.ts';
 import type { SpawnContent } from './spawn-request.ts';
+import type { RequestStamp } from './stop-epochs.ts';
 import type { Change, Transaction } from './transaction.ts';
 
 /** What has to be known before a job can be accepted. */
@@ -29,6 +30,8 @@ export interface Ticket {
   failure: { readonly error: unknown } | null;
   /** Answered; whatever comes later is for nobody. */
   isOver: boolean;
+  /** When it was asked for; null: in the tick in which it is accepted. */
+  readonly stamp: RequestStamp | null;
   /** The job whose body asks, if a body does. */
   readonly body: LiveJob | null;
   readonly cancels: {

@@ -3,8 +3,8 @@ import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Closer } from './closers.ts';
 import type { RegisteredExecutor } from './core.ts';
-import type { PausePoints } from './liveness.ts';
 import { Offstage } from './offstage.ts';
+import type { PausePoints } from './pause-points.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
 import type { Settings } from './settings.ts';
 import type { CommitHook } from './transaction.ts';
@@ -23,7 +23,7 @@ export interface StartOptions {
 
 /** @throws OffstageError `store.corrupt`, `store.failed` */
 export async function startEngine<Kinds extends Executors>(options: StartOptions): Promise<Offstage<Kinds>> {
-  const { settings, store, executors, reap, hooks = [], closers = [], points = null } = options;
+  const { settings, store, executors, reap, hooks = [] } = options;
   const recovered = await recover(store, settings, reap, hooks);
-  return new Offstage<Kinds>(settings, store, executors, recovered, hooks, closers, points);
+  return new Offstage<Kinds>(settings, store, executors, recovered, options);
 }

@@ -16,6 +16,8 @@ export interface Change {
   readonly after: JobSnapshot;
   /** Events to publish for it, in order; empty for a mere note. */
   readonly announce: readonly ('job.created' | 'job.status')[];
+  /** Further rows of the same batch. */
+  readonly rows?: readonly StoreOperation[];
 }
 
 /** What is decided together and must be stored together. */

@@ -34,7 +34,7 @@ export interface TurnsHost {
 }
 
 /** A turn that the agent opened by itself. */
-interface ProviderTurn {
+export interface ProviderTurn {
   readonly generation: number;
   readonly execution: AgentExecution;
   readonly startedAt: number;

@@ -131,10 +131,17 @@ class RunningAgent implements AgentProcess {
     this.#ending ??= endOwnedTree(this.#tree, this.#host, this.#execution, {
       ...(wasOver ? { killAfterMs: Math.min(this.#execution.killAfterMs, LEFTOVER_KILL_MS) } : {}),
       onGraceOver: () => this.#letGo(),
-    }).then(async () => {
-      await this.exited;
-      this.#letGo();
-    });
+    }).then(
+      async () => {
+        await this.exited;
+        this.#letGo();
+      },
+      (error) => {
+        // Nobody looked: whoever asks again has it begun again.
+        this.#ending = null;
+        throw error;
+      },
+    );
     return this.#ending;
   }
 

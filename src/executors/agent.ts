@@ -26,6 +26,8 @@ import { TailText } from './tail-text.ts';
 const GENERATION = 1;
 /** Of the grace that is left, what the agent may take to end its turn by itself. */
 const CANCEL_SHARE = 1 / 3;
+/** How often it is looked whether there is less time by now: a shutdown leaves less. */
+const LOOK_MS = 250;
 
 /** By whose time jobs of agents run, and which agents there are. */
 export interface AgentExecutorOptions {
@@ -138,8 +140,15 @@ function cancelLimit(
       Promise.resolve()
         .then(() => agent.cancel?.(GENERATION))
         .catch(() => {});
-      const graceMs = execution.graceMs ?? Number.POSITIVE_INFINITY;
-      stop = clock.schedule(Math.min(execution.killAfterMs, graceMs * CANCEL_SHARE), () => reject(signal.reason));
+      const askedAt = clock.monotonic();
+      const shareMs = (execution.graceMs ?? Number.POSITIVE_INFINITY) * CANCEL_SHARE;
+      const look = (): void => {
+        const restMs = Math.min(execution.killAfterMs, shareMs) - (clock.monotonic() - askedAt);
+        if (restMs <= 0) reject(signal.reason);
+        else stop = clock.schedule(Math.min(restMs, LOOK_MS), look);
+      };
+      look();
+      execution.onForce(() => reject(signal.reason));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });

@@ -21,8 +21,8 @@ export interface EndTreeOptions {
   readonly readTable: ReadTable;
   /** What belongs to the tree in this reading. */
   readonly find: (table: ProcessTable) => FoundTree;
-  /** Milliseconds from now between TERM and KILL. */
-  readonly killAfterMs: number;
+  /** Milliseconds from now between TERM and KILL; asked again in each round. */
+  readonly killAfterMs: () => number;
   /** Milliseconds from now after which it gives up; null: never. */
   readonly deadlineMs: number | null;
   /** Milliseconds from now after which it gives up on what cannot be looked into, if nothing else is left. Default: `deadlineMs`. */
@@ -58,7 +58,8 @@ export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
   for (let round = 0; ; round += 1) {
     const found = find(await options.readTable());
     const elapsedMs = clock.monotonic() - begun;
-    const isKilling = elapsedMs >= options.killAfterMs;
+    const killAfterMs = options.killAfterMs();
+    const isKilling = elapsedMs >= killAfterMs;
     if (found.isReadable && found.members.length === 0 && found.unknown.length === 0) {
       emptyReadings += 1;
       if (emptyReadings >= 2) return { isGone: true, signalled: [...signalled], last };
@@ -84,7 +85,7 @@ export async function endTree(options: EndTreeOptions): Promise<EndedTree> {
       await pause(clock, BACKGROUND_PAUSE_MS, true);
       continue;
     }
-    const stops = [isKilling ? null : options.killAfterMs, deadlineMs].filter((stop) => stop !== null);
+    const stops = [isKilling ? null : killAfterMs, deadlineMs].filter((stop) => stop !== null);
     await pause(clock, Math.min(pauseMs, ...stops.map((stop) => Math.max(stop - elapsedMs, 0))));
   }
 }

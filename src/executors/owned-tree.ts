@@ -10,6 +10,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../model/clock.ts';
 import type { ExecutionHandle } from '../model/executor.ts';
+import { LIMITS } from '../model/limits.ts';
 import { endTree } from './end-tree.ts';
 import type { ReadTable } from './process-table.ts';
 import {
@@ -86,7 +87,7 @@ export async function endLeftovers(tree: OwnedTree, host: TreeHost, execution: E
   const { isGone, last } = await endTree({
     ...host,
     find: (table) => findSession(table, tree),
-    killAfterMs: Math.min(execution.killAfterMs, LEFTOVER_KILL_MS),
+    killAfterMs: () => Math.min(execution.killAfterMs, LEFTOVER_KILL_MS),
     deadlineMs: LEFTOVER_DEADLINE_MS,
   });
   if (!isGone) execution.survivors(describeTree(last));
@@ -112,7 +113,8 @@ export async function endOwnedTree(
   const memory = treeMemory();
   // Read now and looked at again later: a shutdown shortens the grace, and at its end there is none left.
   const graceMs = execution.graceMs ?? Number.POSITIVE_INFINITY;
-  const graceOverAt = host.clock.monotonic() + graceMs;
+  const begunAt = host.clock.monotonic();
+  const graceOverAt = begunAt + graceMs;
   const isGraceOver = (): boolean => execution.graceMs === 0 || host.clock.monotonic() >= graceOverAt;
   await endTree({
     ...host,
@@ -121,9 +123,11 @@ export async function endOwnedTree(
       pgid: pid,
       signal: (name) => child.exitCode === null && child.signalCode === null && signalGroup(tree, name),
     },
-    killAfterMs: Math.min(options.killAfterMs ?? execution.killAfterMs, graceMs / 2),
+    // Asked again: by force there is no time between the two any more.
+    killAfterMs: () => Math.min(options.killAfterMs ?? Number.POSITIVE_INFINITY, execution.killAfterMs, graceMs / 2),
     deadlineMs: null,
-    isInBackground: isGraceOver,
+    // Also without any grace: what was killed is seen to be gone in a moment, and somebody may be asking.
+    isInBackground: () => isGraceOver() && host.clock.monotonic() >= begunAt + LIMITS.forcedEndMs,
     onRound(found) {
       options.onRound?.();
       execution.survivors(describeTree(found));

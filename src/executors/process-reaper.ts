@@ -10,7 +10,7 @@
 import type { Clock } from '../model/clock.ts';
 import type { ProcessRecord } from '../model/records.ts';
 import { endTree } from './end-tree.ts';
-import type { ProcessTable, ReadTable } from './process-table.ts';
+import { orderOfInstant, type ProcessTable, type ReadTable } from './process-table.ts';
 import {
   bootId,
   describeTree,
@@ -58,7 +58,7 @@ export async function reapProcess(record: ProcessRecord, options: ReapOptions): 
     clock: options.clock,
     readTable,
     find: (table) => findTree(table, root, memory),
-    killAfterMs: Math.min(options.killAfterMs, options.deadlineMs / 2),
+    killAfterMs: () => Math.min(options.killAfterMs, options.deadlineMs / 2),
     deadlineMs: options.deadlineMs,
     unknownDeadlineMs: Math.min(UNKNOWN_PATIENCE_MS, options.deadlineMs),
   });
@@ -96,11 +96,20 @@ function judgePlace(record: ProcessRecord): ProcessVerdict<'gone' | 'unverified'
   return { verdict: 'unverified', pids: [], detail: 'It was started in another container of this machine.' };
 }
 
+/** The wall clock may have been set by so much between the note of a launch and now. */
+const CLOCK_DOUBT_MS = 5 * 60_000;
+
 /** The noted process counts as root only if it is provably the same; else only the token is searched for. */
 function rootOf(record: ProcessRecord, table: ProcessTable): TreeRoot {
   const { pid, startTime, executionId } = record;
   const isProven = record.bootId !== null && pid !== null && isAlive(table, pid, startTime);
-  return { pid: isProven ? pid : null, startTime: record.bootId === null ? null : startTime, executionId };
+  return {
+    pid: isProven ? pid : null,
+    startTime: record.bootId === null ? null : startTime,
+    executionId,
+    // Noted before the launch, by a clock that may have been set since.
+    ...(pid === null ? { notBefore: orderOfInstant(record.at - CLOCK_DOUBT_MS) } : {}),
+  };
 }
 
 /** Nothing that is provably ours is left; says what stands in its place. */

@@ -81,6 +81,20 @@ export function tokenInEnvironment(block: string): Token {
   return entry === undefined ? NONE : { is: 'token', value: entry.slice(TOKEN_NAME.length + 1) };
 }
 
+/** Of /proc, for every program on Linux. */
+const TICKS_PER_SECOND = 100;
+
+/** An instant (epoch milliseconds) on the scale of `order`; before everything where that cannot be told. */
+export function orderOfInstant(at: number): number {
+  if (process.platform !== 'linux') return Number.NEGATIVE_INFINITY;
+  try {
+    const booted = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1];
+    return booted === undefined ? Number.NEGATIVE_INFINITY : (at / 1_000 - Number(booted)) * TICKS_PER_SECOND;
+  } catch {
+    return Number.NEGATIVE_INFINITY;
+  }
+}
+
 const isMissing = (error: unknown): boolean => ['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 function readLinuxToken(pid: number): Token {

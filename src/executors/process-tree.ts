@@ -20,6 +20,8 @@ export interface TreeRoot {
   readonly pid: number | null;
   readonly startTime: string | null;
   readonly executionId: string;
+  /** Where the start is not known: what was started before this (`order`) is none of it. */
+  readonly notBefore?: number;
 }
 
 /** What earlier readings found, so that members whose parents have died since are still known. */
@@ -64,7 +66,7 @@ export function findSession(table: ProcessTable, root: TreeRoot): FoundTree {
 export function findTree(table: ProcessTable, root: TreeRoot, memory: TreeMemory): FoundTree {
   const rows = [...table.rows.values()].filter((row) => !row.isDead);
   const members = new Set<ProcessRow>(findSession(table, root).members);
-  const oldest = root.startTime === null ? Number.NEGATIVE_INFINITY : orderOf(table, root);
+  const oldest = root.startTime === null ? (root.notBefore ?? Number.NEGATIVE_INFINITY) : orderOf(table, root);
   for (const row of rows) {
     const isKnown = members.has(row) || memory.startTimes.get(row.pid) === row.startTime;
     if (isKnown || carriesToken(table, row, root, oldest)) members.add(row);

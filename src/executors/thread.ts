@@ -149,10 +149,14 @@ class Threads {
     const onAbort = (): void => {
       tellToEnd(port, shared, signal);
       const killAfterMs = Math.min(execution.killAfterMs, (execution.graceMs ?? Number.POSITIVE_INFINITY) / 2);
-      stopTimer = this.#clock.schedule(killAfterMs, () => {
+      const kill = (): void => {
         takeAll();
         if (live.worker !== null) execution.survivors(`worker thread ${live.worker.threadId}`);
         live.stop.abort();
+      };
+      stopTimer = this.#clock.schedule(killAfterMs, kill);
+      execution.onForce(() => {
+        if (this.#live.has(live)) kill();
       });
     };
     port.on('message', take);

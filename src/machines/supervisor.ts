@@ -1,10 +1,10 @@
 /**
- * The supervisor of one engine: does it accept work, can it store, how many bodies are out of reach (spec 3, 6). Pure.
+ * The supervisor of one engine: does it accept work, can it store, how many bodies and agents are out of reach (spec 3, 6). Pure.
  * The arithmetic per job (slots, queue) belongs to the pool: a machine fed with every job costs 15 % of the throughput.
  *
  * SUP1  Work is accepted only in `accepting.healthy`.
  * SUP2  Nothing leads back from draining, or from closed.
- * SUP3  `detached` never falls below zero.
+ * SUP3  `detached` and `detachedAgents` never fall below zero.
  */
 import { assign, setup } from 'xstate';
 
@@ -14,6 +14,8 @@ export interface SupervisorContext {
   readonly perSessionLimit: number | null;
   /** Bodies whose record is terminal and that still hold a slot. */
   readonly detached: number;
+  /** Agents of sessions that were told to end, and were not seen to within the grace. */
+  readonly detachedAgents: number;
   readonly lastStoreError: string | null;
 }
 
@@ -22,6 +24,8 @@ export type SupervisorEvent =
   | { readonly type: 'store.recovered' }
   | { readonly type: 'body.detached' }
   | { readonly type: 'body.reclaimed' }
+  | { readonly type: 'agent.detached' }
+  | { readonly type: 'agent.reclaimed' }
   | { readonly type: 'engine.drain' }
   | { readonly type: 'engine.closed' };
 
@@ -37,14 +41,18 @@ export const supervisorMachine = setup({
     forgetFailure: assign({ lastStoreError: null }),
     countDetached: assign(({ context }) => ({ detached: context.detached + 1 })),
     uncountDetached: assign(({ context }) => ({ detached: Math.max(0, context.detached - 1) })),
+    countDetachedAgent: assign(({ context }) => ({ detachedAgents: context.detachedAgents + 1 })),
+    uncountDetachedAgent: assign(({ context }) => ({ detachedAgents: Math.max(0, context.detachedAgents - 1) })),
   },
 }).createMachine({
   id: 'supervisor',
   initial: 'accepting',
-  context: ({ input }) => ({ workers: input.workers, perSessionLimit: input.perSessionLimit, detached: 0, lastStoreError: null }),
+  context: ({ input }) => ({ ...input, detached: 0, detachedAgents: 0, lastStoreError: null }),
   on: {
     'body.detached': { actions: 'countDetached' },
     'body.reclaimed': { actions: 'uncountDetached' },
+    'agent.detached': { actions: 'countDetachedAgent' },
+    'agent.reclaimed': { actions: 'uncountDetachedAgent' },
   },
   states: {
     accepting: {

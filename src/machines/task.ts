@@ -20,7 +20,8 @@ export type TaskEvent =
   | { readonly type: 'activity.aggregated'; readonly value: ActivityValue }
   /** A telling for another reason than its aggregate. */
   | { readonly type: 'task.tell' }
-  | { readonly type: 'task.stop' }
+  /** Everything of it is told to end; the epoch is higher than any before. */
+  | { readonly type: 'task.stop'; readonly epoch: number }
   | { readonly type: 'task.remove' }
   /** Nothing of it lives in this process any more. */
   | { readonly type: 'task.forget' };
@@ -36,7 +37,7 @@ export const taskMachine = setup({
   actions: {
     tell: assign(({ context }, params: { value: ActivityValue }) => ({ told: params.value, taskSeq: context.taskSeq + 1 })),
     countTelling: assign(({ context }) => ({ taskSeq: context.taskSeq + 1 })),
-    nextStopEpoch: assign(({ context }) => ({ stopEpoch: context.stopEpoch + 1 })),
+    noteStop: assign(({ context }, params: { epoch: number }) => ({ stopEpoch: Math.max(context.stopEpoch, params.epoch) })),
   },
 }).createMachine({
   id: 'task',
@@ -59,7 +60,7 @@ export const taskMachine = setup({
       actions: { type: 'tell', params: ({ event }) => event },
     },
     'task.tell': { actions: 'countTelling' },
-    'task.stop': { actions: 'nextStopEpoch' },
+    'task.stop': { actions: { type: 'noteStop', params: ({ event }) => event } },
     'task.remove': '#task.removed',
     'task.forget': '#task.forgotten',
   },

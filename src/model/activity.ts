@@ -89,7 +89,7 @@ export interface TurnView {
   readonly origin: 'prompt' | 'provider';
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** Nothing was heard of it for `quietAfterMs`. */
+  /** Nothing was heard of it for `quietAfterMs`, and it waits neither for an answer nor for a foreground job. */
   readonly quiet: boolean;
 }
 
@@ -103,6 +103,8 @@ export interface SessionView extends SessionRow, ActivityValue {
   readonly turn: TurnView | null;
   /** The current agent execution; null while none is loaded. */
   readonly executionId: string | null;
+  /** Agents of it that were told to end and were not seen to have ended: they may still be at work. */
+  readonly endingAgents: number;
   /** What the provider said it has used, summed over the turns since the session came alive in this process. */
   readonly usage: Readonly<Record<string, number>>;
   /** Events of this session up to this number are part of what is shown here; later ones are news. */

@@ -4,6 +4,7 @@
  * ERR1  Programs branch on `code`, never on messages.
  * ERR2  A message is a whole sentence for a person: what happened, to which thing, and, where it helps, what to do.
  */
+import type { StopEntry } from './stop.ts';
 
 interface ErrorSpec<Details> {
   /** True when the same call may succeed later without any change by the caller. */
@@ -68,9 +69,19 @@ export const ERRORS = {
   ),
   'engine.closing': spec(false, (_: Nothing) => 'This engine is closing and accepts no more work.'),
   'engine.degraded': spec(true, (_: Nothing) => 'The store refuses writes at the moment, so no new work is accepted.'),
+  'execution.detached': spec(
+    false,
+    (d: { executionId: string; message: string }) =>
+      `The execution ${quote(d.executionId)} was told to end and was not seen to: ${d.message}`,
+  ),
   'execution.not_found': spec(
     false,
     (d: { executionId: string }) => `No agent that is at work on this session has the execution id ${quote(d.executionId)}.`,
+  ),
+  'execution.unknown': spec(
+    true,
+    (d: { executionId: string; message: string }) =>
+      `Nobody can say whether the execution ${quote(d.executionId)} is still at work: ${d.message}`,
   ),
   'executor.unknown': spec(false, (d: { kind: string }) => `No executor is registered for the kind ${quote(d.kind)}.`),
   'executor.unsupported_platform': spec(
@@ -82,7 +93,7 @@ export const ERRORS = {
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
   'job.context_closed': spec(false, (d: JobId) => `The job ${quote(d.jobId)} has ended, so its context can do nothing any more.`),
-  'job.cross_task': spec(false, (_: Nothing) => 'A job and its caller must belong to the same task.'),
+  'job.cross_task': spec(false, (_: Nothing) => 'A job, its caller and its parent must belong to the same task.'),
   'job.expired': spec(false, (d: JobId) => `The job ${quote(d.jobId)} ended long ago and its record was pruned.`),
   'job.failed': spec(false, (d: Why) => d.message),
   'job.idle_timed_out': spec(false, (d: { idleTimeoutMs: number }) => `The job gave no sign of life for ${d.idleTimeoutMs} ms.`),
@@ -122,6 +133,11 @@ export const ERRORS = {
   ),
   'prompt.busy': spec(true, (d: { sessionId: string }) => `The session ${quote(d.sessionId)} is busy with another prompt.`),
   'prompt.interrupted': spec(false, (d: Why) => `The prompt was interrupted: ${d.message}`),
+  'remove.refused': spec(
+    true,
+    (d: { id: string; message: string }) =>
+      `${quote(d.id)} was not removed, because something of it may be at work: ${d.message}`,
+  ),
   'request.not_found': spec(
     false,
     (d: { requestId: string }) => `The session waits for no answer to a request ${quote(d.requestId)}.`,
@@ -134,6 +150,30 @@ export const ERRORS = {
   'session.not_promptable': spec(
     false,
     (d: { sessionId: string; state: string }) => `The session ${quote(d.sessionId)} is ${d.state} and takes no more prompts.`,
+  ),
+  'session.stalled': spec(
+    false,
+    (d: { sessionId: string; stallFailMs: number }) =>
+      `The agent of the session ${quote(d.sessionId)} gave no sign of life for ${d.stallFailMs} ms, so the session was declared failed.`,
+  ),
+  'session.stopped': spec(
+    false,
+    (d: { sessionId: string }) => `The session ${quote(d.sessionId)} was stopped before this was done.`,
+  ),
+  'stop.failed': spec(
+    true,
+    (d: {
+      id: string;
+      message: string;
+      failed?: readonly StopEntry[];
+      detached?: readonly StopEntry[];
+      loadErrors?: readonly StopEntry[];
+    }) => `Nothing of ${quote(d.id)} could be stopped: ${d.message}`,
+  ),
+  'stop.nothing_running': spec(
+    false,
+    (d: { id: string; detached?: readonly StopEntry[]; loadErrors?: readonly StopEntry[] }) =>
+      `Nothing of ${quote(d.id)} is running, so nothing was stopped.`,
   ),
   'store.closed': spec(false, (_: Nothing) => 'The store is closed.'),
   'store.corrupt': spec(
@@ -148,6 +188,11 @@ export const ERRORS = {
   ),
   'task.expired': spec(false, (d: { taskId: string }) => `The task ${quote(d.taskId)} was removed; ids are never used again.`),
   'task.not_found': spec(false, (d: { taskId: string }) => `No task has the id ${quote(d.taskId)}.`),
+  'task.stopping': spec(
+    true,
+    (d: { taskId: string }) =>
+      `The task ${quote(d.taskId)} was stopped, or is being removed, after this was asked for, so it was not done.`,
+  ),
   'thread.start_failed': spec(false, (d: Why) => `The thread could not be started: ${d.message}`),
   'ticket.not_found': spec(false, (d: { ticketId: string }) => `No prompt waits under the ticket ${quote(d.ticketId)}.`),
   'workload.not_attested': spec(

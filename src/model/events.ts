@@ -44,7 +44,14 @@ export type SessionRecordEvent = EventHead & {
   readonly newState: SessionState;
 } & LiveActivity;
 
-/** A task was made or has changed. */
+/** A session was removed; its id is never used again. */
+export type SessionRemovedEvent = EventHead & {
+  readonly type: 'session.removed';
+  readonly sessionId: string;
+  readonly taskId: string;
+};
+
+/** A task was made, has changed, or was removed. */
 export type TaskRecordEvent = EventHead & {
   readonly type: 'task.created' | 'task.updated' | 'task.removed';
   readonly taskId: string;
@@ -61,7 +68,7 @@ export type LiveActivity = Partial<ActivityValue> & {
 };
 
 /** Stored, numbered, replayed. */
-export type RecordEvent = JobRecordEvent | SessionRecordEvent | TaskRecordEvent;
+export type RecordEvent = JobRecordEvent | SessionRecordEvent | SessionRemovedEvent | TaskRecordEvent;
 
 /** A task's aggregate has changed, and nothing of its row: live only, like all activity. */
 export type TaskActivityEvent = EventHead &
@@ -118,13 +125,25 @@ export type VolatileEvent =
       /** Why it was cut off; null when the provider ended it. */
       readonly error: JobError | null;
     })
+  /** Nothing was heard for `quietAfterMs`; told once for each silence. It is a label: what is quiet is live all the same. */
+  | (EventHead & {
+      readonly type: 'session.quiet';
+      readonly sessionId: string;
+      readonly taskId: string;
+      /** The turn that is silent, 0 while its prompt is on its way; null where it is background work alone. */
+      readonly generation: number | null;
+      /** Ids of the background work that is silent. */
+      readonly workloads: readonly string[];
+      /** Milliseconds since the last word of what has been silent for longest. */
+      readonly silentMs: number;
+    })
   /** What became of a queued prompt. */
   | (EventHead & {
       readonly type: 'session.ticket';
       readonly sessionId: string;
       readonly ticketId: string;
       readonly promptId: string;
-      readonly status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped';
+      readonly status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped' | 'stopped';
       /** Of an accepted one; else 0. */
       readonly generation: number;
       readonly error: JobError | null;
@@ -145,6 +164,7 @@ const VOLATILE: ReadonlySet<OffstageEvent['type']> = new Set([
   'session.activity_changed',
   'session.output',
   'session.turn_ended',
+  'session.quiet',
   'session.ticket',
 ]);
 

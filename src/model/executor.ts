@@ -39,6 +39,8 @@ export interface ExecutionHandle {
   readonly graceMs: number | null;
   /** The delay between asking nicely and killing, in milliseconds. */
   readonly killAfterMs: number;
+  /** Calls back once no time is left to ask nicely, at once where that is so already: end it by force now. */
+  onForce(listener: () => void): void;
   /** Names what could not be ended; shown in the record's error when the job ends detached. */
   survivors(text: string): void;
 }

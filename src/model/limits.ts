@@ -73,6 +73,13 @@ export const LIMITS = {
   endingsPerExecution: 10_000,
   /** Answers to prompts that are remembered by their promptId. */
   promptAnswers: 10_000,
+  /** A forced stop looks this long whether what it killed has gone: a kill cannot be refused, but takes the system a moment. */
+  forcedEndMs: 1_000,
+  /** A removal of which nobody knows whether it was written is looked for again after so long. */
+  doubtRetryMs: 1_000,
+  /** Agents that could not be ended are told again after so long, then twice as long, up to the last. */
+  firstTeardownRetryMs: 1_000,
+  lastTeardownRetryMs: 60_000,
   listDefault: 50,
   listMaximum: 1_000,
   retentionJobs: 100_000,

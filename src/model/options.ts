@@ -39,8 +39,12 @@ export interface EngineOptions<Kinds extends Executors = Executors> {
   readonly outOfTurnIdleMs?: number | null;
   /** Milliseconds that a turn may take; default null, no limit. */
   readonly turnTimeoutMs?: number | null;
-  /** Milliseconds of silence after which a turn or a workload is shown as quiet; default 300,000; null or Infinity: never. */
+  /** Milliseconds of silence after which a turn or a workload is shown as quiet, and told of once; default 300,000; null or Infinity: never. */
   readonly quietAfterMs?: number | null;
+  /** Milliseconds of silence in the middle of a turn after which its session is declared failed and its agent ended; default null: never. */
+  readonly stallFailMs?: number | null;
+  /** Whether archiving a task with live work has to be confirmed; default true. */
+  readonly confirmArchive?: boolean;
   /** Default 30 days and 100,000 finished jobs; null keeps everything. */
   readonly retention?: Retention | null;
   /** Receives XState inspection events of every actor. */

@@ -192,4 +192,6 @@ export interface ProcessRecord {
   readonly startTime: string | null;
   readonly bootId: string | null;
   readonly at: number;
+  /** Epoch milliseconds at which it was decided to end it; null while it is wanted. The next start finishes what was decided. */
+  readonly teardownAt: number | null;
 }

@@ -132,10 +132,21 @@ export interface StoreHealth {
   readonly lastError: string | null;
 }
 
+/** Agents of sessions. */
+export interface AgentsHealth {
+  /** Starting and at work. */
+  readonly live: number;
+  /** Told to end, and not seen to yet. */
+  readonly ending: number;
+  /** Of these, beyond their grace: nobody can say whether they are still at work. */
+  readonly detached: number;
+}
+
 /** How the engine does. */
 export interface Health {
   readonly status: 'ok' | 'degraded' | 'starved' | 'closing';
   readonly pool: PoolHealth;
+  readonly agents: AgentsHealth;
   readonly store: StoreHealth;
 }
 
@@ -158,6 +169,12 @@ export interface RowQuery {
   readonly limit?: number;
   /** An id: only rows created before it. */
   readonly before?: string;
+}
+
+/** Which tasks a list shows. */
+export interface TaskQuery extends RowQuery {
+  /** Also archived tasks of which nothing lives. Default false. */
+  readonly archived?: boolean;
 }
 
 /** How long, and how many, finished jobs are kept. */

@@ -81,6 +81,8 @@ export interface FinishedQuery {
 }
 
 const PAGE = 256;
+/** Decodes a row without its large part. */
+const NO_LARGE_PART = '["",null]';
 
 /** A job looked up by its id. */
 export interface FoundJob extends StoredJob {
@@ -144,6 +146,15 @@ export class JobRows {
       }
     }
     return found;
+  }
+
+  /** The ended jobs that run in a session, newest first, in pages; of large ones without input and description. */
+  async *hostedBy(sessionId: string): AsyncGenerator<readonly JobBase[]> {
+    const query = { before: Number.MAX_SAFE_INTEGER, sessionId, limit: PAGE, matches: () => true };
+    for await (const page of this.#pages(query)) {
+      const jobs = page.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, NO_LARGE_PART).base));
+      yield jobs.filter((base) => base.sessionId === sessionId);
+    }
   }
 
   /** Unfinished jobs of an earlier process, oldest first. */

@@ -67,12 +67,13 @@ function markOperation(row: SessionRow): StoreOperation {
   return isOpenSession(row) ? { type: 'put', key, value: '' } : { type: 'del', key };
 }
 
-/** `at` in epoch milliseconds. */
+/** Its jobs, and the prompts that wait, have to be removed with it. `at` in epoch milliseconds. */
 export function removeSessionOperations({ sessionId, taskId }: SessionRow, at: number): StoreOperation[] {
   return [
     { type: 'put', key: KEYS.session(sessionId), value: removedValue(at) },
     { type: 'del', key: KEYS.openSession(sessionId) },
     { type: 'del', key: KEYS.taskSession(taskId, sessionId) },
+    { type: 'del', key: KEYS.conversation(sessionId) },
   ];
 }
 
@@ -93,6 +94,25 @@ export const ticketOperation = (ticket: StoredTicket): StoreOperation => ({
 });
 
 export const removeTicketOperation = (ticketId: string): StoreOperation => ({ type: 'del', key: KEYS.ticket(ticketId) });
+
+/** Takes away the prompts that wait for one of the sessions. @throws OffstageError `store.failed`, `store.closed` */
+export async function removeTicketsOf(store: Store, sessionIds: ReadonlySet<string>): Promise<StoreOperation[]> {
+  const operations: StoreOperation[] = [];
+  for await (const { key, value } of store.range(RANGES.tickets)) {
+    const sessionId = sessionOfTicket(value);
+    if (sessionId !== null && sessionIds.has(sessionId)) operations.push({ type: 'del', key });
+  }
+  return operations;
+}
+
+/** One that cannot be read belongs to nobody; `doctor` finds it. */
+function sessionOfTicket(value: string): string | null {
+  try {
+    return readTicket(value).sessionId;
+  } catch {
+    return null;
+  }
+}
 
 /** The value of a removed session or task (SRW3). */
 export const removedValue = (at: number): string => JSON.stringify({ removed: at } satisfies RemovedRow);

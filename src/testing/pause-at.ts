@@ -2,12 +2,11 @@
  * Named points at which a test holds an engine still, to see what others do meanwhile.
  *
  * PAU1  While a point is held nothing passes it; whatever else the engine does goes on.
- * PAU2  The last release of a point lets through what has come to it meanwhile, once.
+ * PAU2  The last release of a point lets through what has come to it meanwhile, in order, each once.
  */
-import type { PausePoints } from '../engine/liveness.ts';
+import type { PausePoint, PausePoints } from '../engine/pause-points.ts';
 
-/** `publish`: before activity of sessions and tasks is told. */
-export type PausePoint = Parameters<PausePoints['isPaused']>[0];
+export type { PausePoint } from '../engine/pause-points.ts';
 
 export interface HeldPoint {
   /** Lets go; a second call does nothing. */
@@ -31,13 +30,13 @@ export interface PauseControl {
  */
 export function pausePoints(): PauseControl {
   const holds = new Map<PausePoint, number>();
-  const waiting = new Map<PausePoint, () => void>();
+  const waiting = new Map<PausePoint, Set<() => void>>();
   return {
     points: {
       isPaused(point, resume) {
         if ((holds.get(point) ?? 0) === 0) return false;
-        // Whoever comes later brings everything that came before.
-        waiting.set(point, resume);
+        const there = waiting.get(point) ?? new Set();
+        waiting.set(point, there.add(resume));
         return true;
       },
     },
@@ -51,9 +50,9 @@ export function pausePoints(): PauseControl {
           const left = (holds.get(point) ?? 1) - 1;
           holds.set(point, left);
           if (left > 0) return;
-          const resume = waiting.get(point);
+          const there = waiting.get(point) ?? [];
           waiting.delete(point);
-          resume?.();
+          for (const resume of there) resume();
         },
       };
     },

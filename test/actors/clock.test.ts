@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import { idSource, ordinalHint } from '../../src/actors/id-source.ts';
 import { TimerService } from '../../src/actors/timer-service.ts';
+import type { Clock } from '../../src/model/clock.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -84,6 +85,37 @@ describe('the timer service', () => {
     for (const stop of stops) stop();
     expect(timers.size).toBe(0);
     expect(clock.pending).toBe(0);
+  });
+
+  it('TIM4: keeps the process alive while one that is not in the background waits, whichever is due first', async () => {
+    const clock = virtualClock();
+    const armed: (boolean | undefined)[] = [];
+    const noting: Clock = {
+      ...clock,
+      schedule: (delayMs, callback, options) => {
+        armed.push(options?.background);
+        return clock.schedule(delayMs, callback, options);
+      },
+    };
+    const timers = new TimerService(noting, () => {});
+    const fired: string[] = [];
+    timers.after(10, () => fired.push('first'), { background: true });
+    timers.after(30, () => fired.push('last'), { background: true });
+    const stop = timers.after(20, () => {});
+    stop();
+    stop();
+    expect(armed).toEqual([true, false, true]);
+    timers.after(20, () => fired.push('kept for'));
+    await clock.advance(10);
+    expect(armed.slice(3)).toEqual([false, false]);
+    await clock.advance(10);
+    expect(armed.slice(5)).toEqual([true]);
+    await clock.advance(10);
+    expect(fired).toEqual(['first', 'kept for', 'last']);
+    timers.after(5, () => {});
+    timers.clear();
+    timers.after(5, () => {}, { background: true });
+    expect(armed.slice(6)).toEqual([false, true]);
   });
 
   it('follows elapsed time, not the wall clock', async () => {

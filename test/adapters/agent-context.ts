@@ -14,6 +14,7 @@ export function agentContext(overrides: Partial<AgentContext> = {}): AgentContex
       launched: async () => {},
       graceMs: null,
       killAfterMs: 1000,
+      onForce: () => {},
       survivors: () => {},
     },
     ...overrides,

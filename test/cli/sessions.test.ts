@@ -337,6 +337,7 @@ describe('what a second terminal sees', () => {
       queuedPrompts: 0,
       turn: { generation: expect.any(Number), origin: 'prompt', startedAt: expect.any(Number), quiet: false },
       executionId: expect.any(String),
+      endingAgents: 0,
       usage: { input_tokens: 7 },
       sessionSeq: expect.any(Number),
     });

@@ -234,7 +234,7 @@ describe('for programs that ask wrongly', () => {
     ] as const) {
       const end = await offstage(args);
       expect([end.code, end.stdout, end.stderr.split('\n').length], args.join(' ')).toEqual([2, '', 2]);
-      expect(JSON.parse(end.stderr), args.join(' ')).toEqual({
+      expect(JSON.parse(end.stderr), args.join(' ')).toMatchObject({
         error: { code, message: typeof message === 'string' ? message : expect.stringMatching(message) },
       });
     }

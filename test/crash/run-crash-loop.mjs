@@ -1,19 +1,21 @@
-/** Usage: node test/crash/run-crash-loop.mjs [--kills 200] [--seed 1] [--json]. Needs a built dist/. Exits 1 when something is wrong. */
+/** Usage: node test/crash/run-crash-loop.mjs [--stops] [--kills 200] [--seed 1] [--json]. With --stops: hosts that stop tasks and sessions. Needs a built dist/. Exits 1 when something is wrong. */
 import { parseArgs } from 'node:util';
 import { crashLoop } from './crash-loop.mjs';
+import { stopLoop } from './stop-loop.mjs';
 
 const { values } = parseArgs({
   options: {
+    stops: { type: 'boolean', default: false },
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 });
 const isShown = process.stderr.isTTY && !values.json;
-const { summary, problems } = await crashLoop({
+const { summary, problems } = await (values.stops ? stopLoop : crashLoop)({
   kills: Number(values.kills),
   seed: Number(values.seed),
-  onProgress: ({ kills, jobs }) => isShown && process.stderr.write(`\r${kills} kills, ${jobs} jobs`),
+  onProgress: ({ kills }) => isShown && process.stderr.write(`\r${kills} kills`),
 });
 if (isShown) process.stderr.write('\n');
 if (values.json) process.stdout.write(`${JSON.stringify({ summary, problems })}\n`);

@@ -250,6 +250,13 @@ describe('B55: what is wrong is said by name, and nothing is done', () => {
     ['set_task_state', { task_id: 'default' }, 'input.invalid', /^state /],
     ['set_task_state', { task_id: 'x', state: 'open' }, 'task.not_found'],
     ['set_task_state', { task_id: 'x', state: 'finished' }, 'input.invalid', /^state .+in_progress/],
+    ['stop_task', { task_id: 'x' }, 'task.not_found'],
+    ['stop_session', { session_id: 'x' }, 'session.not_found'],
+    ['stop_session', { session_id: 's' }, 'stop.nothing_running'],
+    ['stop_session', { session_id: 's', wait: 'yes' }, 'input.invalid', /^wait /],
+    ['remove_task', { task_id: 'x', confirm: true }, 'task.not_found'],
+    ['remove_session', { session_id: 'x', confirm: true }, 'session.not_found'],
+    ['archive_task', { task_id: 'x' }, 'task.not_found'],
     ['create_session', { agent_id: 'nobody' }, 'agent.unknown'],
     ['list_sessions', { before: 'x' }, 'session.not_found'],
     ['list_tasks', { before: 'x' }, 'task.not_found'],
@@ -283,6 +290,11 @@ describe('B55: what is wrong is said by name, and nothing is done', () => {
     list_workloads: { session_id: 's' },
     dismiss_workload: { session_id: 's', workload_id: 'w' },
     set_task_state: { task_id: 't', state: 'done' },
+    stop_task: { task_id: 't' },
+    stop_session: { session_id: 's' },
+    remove_task: { task_id: 't' },
+    remove_session: { session_id: 's' },
+    archive_task: { task_id: 't' },
   };
   it.each(Object.entries(STRAY))('FLD2: a field that %s does not know is refused by name', async (action, good) => {
     await using lab = await sessionLab();

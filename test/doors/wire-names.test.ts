@@ -105,7 +105,16 @@ describe('records on the wire', () => {
     ['a line of history', { at: 1, type: 'transition', from: 'queued', to: 'running' }, historyToWire, historyFromWire],
     [
       'a process',
-      { executionId: 'e', jobId: 'j', sessionId: null, pid: 7, startTime: '9', bootId: 'b', at: 1 } satisfies ProcessRecord,
+      {
+        executionId: 'e',
+        jobId: 'j',
+        sessionId: null,
+        pid: 7,
+        startTime: '9',
+        bootId: 'b',
+        at: 1,
+        teardownAt: null,
+      } satisfies ProcessRecord,
       processToWire,
       processFromWire,
     ],
@@ -114,6 +123,7 @@ describe('records on the wire', () => {
       {
         status: 'ok',
         pool: { workers: 4, running: 1, waiting: 0, queued: 0, detached: 0 },
+        agents: { live: 2, ending: 1, detached: 0 },
         store: { durability: 'full', pendingWrites: 0, lastError: null },
       },
       healthToWire,

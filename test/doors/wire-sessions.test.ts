@@ -35,6 +35,7 @@ const SESSION: SessionView = {
   sessionSeq: 41,
   turn: { generation: 7, origin: 'prompt', startedAt: 2, quiet: true },
   executionId: 'exec_1',
+  endingAgents: 0,
   usage: { inputTokens: 5, output_tokens: 6 },
 };
 const IDLE: SessionView = {
@@ -113,6 +114,7 @@ describe('records on the wire', () => {
       queued_prompts: 3,
       turn: { generation: 7, origin: 'prompt', started_at: 2, quiet: true },
       execution_id: 'exec_1',
+      ending_agents: 0,
       usage: { inputTokens: 5, output_tokens: 6 },
       session_seq: 41,
     });

@@ -47,6 +47,8 @@ describe('open', () => {
     outOfTurnIdleMs: [-1, Number.NaN, '5'],
     turnTimeoutMs: [-1, Number.NaN, '5'],
     quietAfterMs: [-1, Number.NEGATIVE_INFINITY, '5'],
+    stallFailMs: [-1, Number.NaN, Number.NEGATIVE_INFINITY, '5', {}],
+    confirmArchive: ['no', 1, null],
     workerz: [1, undefined],
   };
   for (const [name, values] of Object.entries(bad)) {
@@ -95,6 +97,8 @@ describe('open', () => {
         outOfTurnIdleMs: 0,
         turnTimeoutMs: Number.POSITIVE_INFINITY,
         quietAfterMs: null,
+        stallFailMs: 60_000,
+        confirmArchive: false,
         retention: { maxAgeMs: null },
         inspect: () => {},
         handleSignals: false,

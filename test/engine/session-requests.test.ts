@@ -101,16 +101,16 @@ describe('SRQ3: an answer that the agent does not take', () => {
   });
 
   it.each([
-    ['its turn has ended', (s: LabSession) => s.done()],
-    ['its agent has gone', async (s: LabSession) => s.agent.exit()],
-  ])('does not bring the question back when %s meanwhile', async (_what, happens) => {
+    ['its turn has ended', 'agent.failed', (s: LabSession) => s.done()],
+    ['its agent has gone', 'agent.gone', async (s: LabSession) => s.agent.exit()],
+  ])('does not bring the question back when %s meanwhile: %s', async (_what, code, happens) => {
     await using lab = await sessionLab();
     const { s, outcome, agent } = await answering(lab);
     await happens(s);
     await lab.settled();
     expect(await pendingOf(s)).toBeNull();
     agent.reject(new Error('too late'));
-    expect(await outcome).toBe('agent.failed');
+    expect(await outcome).toBe(code);
     await lab.settled();
     expect([await pendingOf(s), await answer(lab, 'r')]).toEqual([null, 'request.not_found']);
     await s.ask('next');

@@ -40,6 +40,7 @@ export function fakeContext(options: { graceMs?: number | null; killAfterMs?: nu
   const partials: string[] = [];
   const progress: unknown[] = [];
   const survivors: string[] = [];
+  const forced: (() => void)[] = [];
   const launches: FakeContext['launches'] = [];
   const checks = new Set<() => void>();
   const changed = (): void => {
@@ -63,6 +64,7 @@ export function fakeContext(options: { graceMs?: number | null; killAfterMs?: nu
       launches.push(process);
       changed();
     },
+    onForce: (listener) => void forced.push(listener),
     survivors(text) {
       survivors.push(text);
       changed();

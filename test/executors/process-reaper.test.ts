@@ -23,7 +23,7 @@ async function orphan(script = 'echo ready; sleep 600 & wait', carriesToken = tr
   const pid = child.pid ?? 0;
   const startTime = processStartTime(pid);
   await once(child.stdout as NonNullable<typeof child.stdout>, 'data');
-  return { executionId, jobId: 'job_1', sessionId: null, pid, startTime, bootId: bootId(), at: 1 };
+  return { executionId, jobId: 'job_1', sessionId: null, pid, startTime, bootId: bootId(), at: 1, teardownAt: null };
 }
 
 afterEach(async () => {
@@ -77,6 +77,7 @@ describe('RPR1: what is provably ours is ended', () => {
       startTime: null,
       bootId: null,
       at: 1,
+      teardownAt: null,
     };
     expect(await reapProcess(record, options)).toMatchObject({ verdict: 'killed' });
     expect(await isLiving(pid ?? 0)).toBe(false);
@@ -138,6 +139,7 @@ describe('RPR2, RPR3, RPR4: what is not proven is left alone', () => {
       startTime: null,
       bootId: null,
       at: 1,
+      teardownAt: null,
     };
     const readTable = () => Promise.resolve(UNREADABLE_TABLE);
     expect(await reapProcess(record, { ...options, deadlineMs: 50, readTable })).toMatchObject({ verdict: 'unverified' });

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import {
+  orderOfInstant,
   type ProcessRow,
   type ProcessTable,
   parsePs,
@@ -117,6 +118,20 @@ describe('which processes belong to an execution', () => {
       { pid: 306, at: 20 },
     );
     expect(found).toEqual({ members: [], unknown: [300, 301, 302] });
+  });
+
+  it('TRE3: where no process was noted, none that was started before the note of the launch may belong', () => {
+    const root = { pid: null, startTime: null, executionId: 'exe_1', notBefore: 15 };
+    const table = tableOf({ pid: 300, token: 'unreadable', at: 20 }, { pid: 303, token: 'unreadable', at: 3 });
+    expect(pidsOf(findTree(table, root, treeMemory()).unknown)).toEqual([300]);
+  });
+
+  it.runIf(process.platform === 'linux')('an instant is placed among the starts of processes', async () => {
+    const table = await readProcessTable();
+    const own = table.rows.get(process.pid) as ProcessRow;
+    const startedAt = Date.now() - process.uptime() * 1_000;
+    expect(orderOfInstant(startedAt - 60_000)).toBeLessThan(own.order);
+    expect(orderOfInstant(startedAt + 60_000)).toBeGreaterThan(own.order);
   });
 
   it('memory keeps members whose parents have died, unless their pid was reused', () => {

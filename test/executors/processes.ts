@@ -24,12 +24,20 @@ export interface StartOptions {
 
 const executionIds = new Set<string>();
 
+/** Living processes that carry a token of this test. */
+export async function leftBehind(): Promise<number[]> {
+  return (await holdersOf((value) => executionIds.has(value))).filter((pid) => pid !== process.pid);
+}
+
 /** Ends what a failed test left: exactly the holders of the tokens it made. For `afterEach`. */
 export async function endLeftBehind(): Promise<void> {
-  for (const executionId of executionIds) {
-    for (const pid of await tokenHolders(executionId)) if (pid !== process.pid) process.kill(pid, 'SIGKILL');
-  }
+  for (const pid of await leftBehind()) process.kill(pid, 'SIGKILL');
   executionIds.clear();
+}
+
+/** A token that something else has made, to be ended by `endLeftBehind` too. */
+export function watchExecutionId(executionId: string): void {
+  executionIds.add(executionId);
 }
 
 /** A token of this run only, ended by `endLeftBehind`. */
@@ -61,13 +69,15 @@ export const sh = (script: string, ...args: string[]): CommandInput => ({ comman
 export const node = (script: string): CommandInput => ({ command: process.execPath, args: ['-e', script] });
 
 /** Living processes that carry the token of an execution. */
-export async function tokenHolders(executionId: string): Promise<number[]> {
+export const tokenHolders = (executionId: string): Promise<number[]> => holdersOf((value) => value === executionId);
+
+async function holdersOf(isWanted: (executionId: string) => boolean): Promise<number[]> {
   const table = await readProcessTable();
   return [...table.rows.values()]
     .filter((row) => !row.isDead)
     .filter((row) => {
       const token = table.tokenOf(row.pid);
-      return token.is === 'token' && token.value === executionId;
+      return token.is === 'token' && isWanted(token.value);
     })
     .map((row) => row.pid);
 }

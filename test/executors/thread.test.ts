@@ -301,7 +301,7 @@ describe('THR4 and memory', () => {
     const script = `
       import { threadExecutor } from ${JSON.stringify(new URL('../../dist/executors/thread.js', import.meta.url).href)};
       const executor = threadExecutor({ module: ${JSON.stringify(BODIES.href)}, export: 'text', idleTimeoutMs: 3_600_000 });
-      const execution = { killAfterMs: 1, graceMs: 1, survivors() {} };
+      const execution = { killAfterMs: 1, graceMs: 1, onForce() {}, survivors() {} };
       console.log(await executor.run({ input: null }, { signal: new AbortController().signal, execution }));`;
     const host = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', timeout: 20_000 });
     expect(host).toMatchObject({ stdout: 'plain text\n', status: 0 });

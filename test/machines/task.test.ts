@@ -18,7 +18,7 @@ const EVENTS = {
   'other tier': { type: 'activity.aggregated', value: { foregroundActivity: 'background', activeSubagentCount: 0 } },
   'other count': { type: 'activity.aggregated', value: COUNTED },
   tell: { type: 'task.tell' },
-  stop: { type: 'task.stop' },
+  stop: { type: 'task.stop', epoch: 3 },
   remove: { type: 'task.remove' },
   forget: { type: 'task.forget' },
 } as const satisfies Record<string, TaskEvent>;

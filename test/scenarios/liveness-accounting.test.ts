@@ -75,7 +75,7 @@ describe('counting', () => {
     const bare = bareLiveness();
     const s = bare.session('s');
     // A record lasts at least as long as its agent, and remembers deliveries that long.
-    bare.core.liveness.at('s', 'task').agent = executionOf('execution-successor');
+    bare.core.liveness.at('s', 'task').swapAgent(null, executionOf('execution-successor'));
     s.reg('work', 'subagent', 'execution-launch');
     const since = bare.events.length;
     expect(s.bgc({ executionId: 'execution-successor', eventId: 'delivery' })).toBe(true);

@@ -1,4 +1,4 @@
-/** Jobs as workloads of their sessions: W1–W10 of liveness 5. W7, what a stop does with them, comes with stop. */
+/** Jobs as workloads of their sessions: W1–W10 of liveness 5. W7, what a stop does with them, is in `faults-stop.test.ts`. */
 import { describe, expect, it } from 'vitest';
 import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import { agentExecutor } from '../../src/executors/agent.ts';

@@ -165,7 +165,7 @@ describe('liveness 13: sessions', () => {
 
 describe('liveness 13: agent processes', () => {
   it('are reaped like those of commands, before the sessions and jobs are settled', async () => {
-    const command: ProcessRecord = { ...agentProcess('e2', ''), jobId: 'job_1', sessionId: null };
+    const command: ProcessRecord = { ...agentProcess('e2', ''), jobId: 'job_1', sessionId: null, teardownAt: NOW - 100 };
     const store = await storeWith({ sessions: [session('s', 'running')], processes: [agentProcess('e1', 's'), command] });
     const reaped: ProcessRecord[] = [];
     const { report } = await restart(store, async (record) => {
@@ -174,9 +174,10 @@ describe('liveness 13: agent processes', () => {
       return { verdict: 'killed', detail: 'Ended sh (12).' };
     });
     expect(reaped).toEqual([agentProcess('e1', 's'), command]);
+    const told = { verdict: 'killed', detail: 'Ended sh (12).', pid: 4_000_000 };
     expect(report.processes).toEqual([
-      { verdict: 'killed', detail: 'Ended sh (12).', jobId: null, sessionId: 's', executionId: 'e1', pid: 4_000_000 },
-      { verdict: 'killed', detail: 'Ended sh (12).', jobId: 'job_1', sessionId: null, executionId: 'e2', pid: 4_000_000 },
+      { ...told, jobId: null, sessionId: 's', executionId: 'e1', teardownAt: null },
+      { ...told, jobId: 'job_1', sessionId: null, executionId: 'e2', teardownAt: NOW - 100 },
     ]);
     expect(await rowOf(store, 's')).toMatchObject({ state: 'waiting_for_input', interrupted: true });
     expect(await keysUnder(store, RANGES.processes)).toEqual([]);
@@ -363,7 +364,7 @@ describe('a data folder', () => {
       await leave(store, {
         sessions: [session('s', 'running', { pending: PERMISSION }), session('quiet', 'idle')],
         processes: [
-          { executionId, jobId: null, sessionId: 's', pid, startTime, bootId: bootId(), at: NOW },
+          { executionId, jobId: null, sessionId: 's', pid, startTime, bootId: bootId(), at: NOW, teardownAt: null },
           { ...agentProcess('gone', 'quiet'), bootId: null, pid: null },
         ],
         tickets: ['s'],

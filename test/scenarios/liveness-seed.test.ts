@@ -305,7 +305,7 @@ describe('order and teardown', () => {
     const since = lab.engine.events.length;
     closed();
     await lab.settled();
-    expect(await session.view()).toEqual(before);
+    expect(await session.view()).toEqual({ ...before, endingAgents: 0 });
     expect(before).toMatchObject({ ...value('generating', 1), state: 'running', turn: { generation: session.generation } });
     expect(await session.works()).toEqual(['work of B']);
     expect(lab.engine.events.slice(since)).toEqual([]);

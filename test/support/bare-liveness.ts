@@ -4,7 +4,7 @@
  * publication are the engine's own.
  */
 import { Core } from '../../src/engine/core.ts';
-import type { PausePoints } from '../../src/engine/liveness.ts';
+import type { PausePoints } from '../../src/engine/pause-points.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
 import type { Activity } from '../../src/model/activity.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
@@ -18,7 +18,16 @@ export const EXECUTION = 'execution';
 
 export function bareLiveness(points: PausePoints | null = null) {
   const settings = settingsFrom({ clock: virtualClock(), log: () => {} }, {}, null);
-  const core = new Core(settings, memoryStore(), new Map(), { seq: 0, ordinal: 0 }, [], points);
+  const core = new Core(
+    settings,
+    memoryStore(),
+    new Map(),
+    { seq: 0, ordinal: 0 },
+    {
+      points,
+      reap: async () => ({ verdict: 'gone', detail: 'no processes in this test' }),
+    },
+  );
   const { liveness } = core;
   const events: OffstageEvent[] = [];
   core.bus.subscribe((event) => events.push(event));

@@ -32,6 +32,7 @@ export const agentProcess = (executionId: string, sessionId: string): ProcessRec
   startTime: '7',
   bootId: 'then',
   at: NOW - 500,
+  teardownAt: null,
 });
 
 export interface Left {

@@ -53,7 +53,7 @@ export const taskWord = (view: TaskView): Word =>
 
 /** What else there is to say of a session, in short: its turn, prompts that wait, work of which is little known. */
 export function sessionNotes(view: SessionView, now: number): readonly string[] {
-  const { turn, queuedPrompts, uncertainCount, quietCount } = view;
+  const { turn, queuedPrompts, uncertainCount, quietCount, endingAgents } = view;
   const notes: string[] = [];
   const tier = tierWord(view);
   // The place of the tier is taken by what waits for a person.
@@ -63,5 +63,6 @@ export function sessionNotes(view: SessionView, now: number): readonly string[] 
   if (queuedPrompts > 0) notes.push(`${counted(queuedPrompts, 'prompt')} waiting`);
   if (quietCount > 0) notes.push(`${quietCount} quiet in the background`);
   if (uncertainCount > 0) notes.push(`${uncertainCount} uncertain`);
+  if (endingAgents > 0) notes.push(`${counted(endingAgents, 'agent')} ending`);
   return notes;
 }

@@ -141,8 +141,9 @@ function* linesOf(findings: Findings): Generator<string> {
   }
   if (store !== null) yield* storeLines(findings, store);
   if (processes.length > 0) yield `${counted(processes.length, 'process record')}:`;
-  for (const { jobId, sessionId, executionId, pid, verdict, detail } of processes) {
-    yield `  ${printable(jobId ?? sessionId ?? '-')}  ${executionId}  pid ${pid ?? 'unknown'}  ${verdict}: ${printable(detail)}`;
+  for (const { jobId, sessionId, executionId, pid, teardownAt, verdict, detail } of processes) {
+    const told = teardownAt === null ? '' : ', to be ended';
+    yield `  ${printable(jobId ?? sessionId ?? '-')}  ${executionId}  pid ${pid ?? 'unknown'}${told}  ${verdict}: ${printable(detail)}`;
   }
 }
 

@@ -23,7 +23,10 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.done;
-    if (isJson) process.stderr.write(`${failureRecord('input.invalid', usageSentence(error))}\n`);
+    if (isJson) {
+      const failure = failureRecord({ code: 'input.invalid', message: usageSentence(error), details: {} });
+      process.stderr.write(`${failure}\n`);
+    }
     return EXIT.usage;
   }
   if (chosen === null) return EXIT.usage;

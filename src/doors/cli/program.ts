@@ -10,6 +10,7 @@ import { type JobsListOptions, jobsList } from './jobs-list.ts';
 import { jobsTail, type TailOptions } from './jobs-tail.ts';
 import { jobsWait, type WaitOptions } from './jobs-wait.ts';
 import { type RowsOptions, rowsGet, rowsList, SESSIONS, TASKS } from './rows.ts';
+import { type ConfirmVerbOptions, rowsRemove, rowsStop, type StopVerbOptions, tasksArchive } from './rows-stop.ts';
 import { type RunOptions, run } from './run.ts';
 import { sessionsInterrupt } from './sessions-interrupt.ts';
 import { type SessionPromptOptions, sessionsPrompt } from './sessions-prompt.ts';
@@ -56,7 +57,9 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
         const command = parsed.at(-1) as Command;
         const options = command.optsWithGlobals() as Options;
         const args = parsed.slice(0, -2) as never[];
-        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor', 'prompt', 'interrupt'].includes(command.name());
+        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor', 'prompt', 'interrupt', 'stop', 'rm', 'archive'].includes(
+          command.name(),
+        );
         choose({ options, verb: (cli) => work(cli, options, ...args), goesOnWithoutReader });
       });
 
@@ -112,19 +115,51 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
     (cli, options: TailOptions & CommonOptions, id?: string) => jobsTail(cli, id, options),
   ).option('--lines <number>', 'how many earlier lines to begin with (default: 10)');
 
-  const sessions = program.command('sessions').description('look at sessions, and ask their agents');
-  const tasks = program.command('tasks').description('look at tasks');
+  const sessions = program.command('sessions').description('look at sessions, ask their agents, stop and remove them');
+  const tasks = program.command('tasks').description('look at tasks, stop, archive and remove them');
   for (const [rows, kind] of [
     [sessions, SESSIONS],
     [tasks, TASKS],
   ] as const) {
-    verb(rows, 'list', 'newest first', (cli, options: RowsOptions & CommonOptions) =>
+    const list = verb(rows, 'list', 'newest first', (cli, options: RowsOptions & CommonOptions) =>
       rowsList<never>(cli, kind as never, options),
     )
       .option('--limit <number>', 'how many (default: 50)')
       .option('--watch', 'follow what happens');
+    if (kind === TASKS) list.option('--archived', 'archived ones as well');
     verb(rows, 'get <id>', 'everything about one', (cli, _: CommonOptions, id: string) => rowsGet<never>(cli, kind as never, id));
+    verb(
+      rows,
+      'stop <id>',
+      'end all of it that runs: agents and jobs',
+      (cli, options: StopVerbOptions & CommonOptions, id: string) => rowsStop(cli, kind, id, options),
+    )
+      .option('--reason <text>', 'kept in the records of the jobs')
+      .option('--force', 'without grace: processes are killed at once')
+      .option('--no-wait', 'only tell everything to end')
+      .addHelpText(
+        'after',
+        `\nWaits until everything has ended, or its grace is over, and says what came of it. Ctrl-C leaves at once; the stop goes on.
+Exit codes: 0 done, also when nothing was running; 1 something could not be stopped.`,
+      );
+    verb(
+      rows,
+      'rm <id>',
+      'remove it for good, with its jobs; what runs is stopped first',
+      (cli, options: ConfirmVerbOptions & CommonOptions, id: string) => rowsRemove(cli, kind, id, options),
+    )
+      .option('--yes', 'also when something of it runs')
+      .option('--force', 'stop it without grace: processes are killed at once')
+      .addHelpText('after', '\nWithout --yes, where something runs, it says what, removes nothing, and exits 1.');
   }
+  verb(
+    tasks,
+    'archive <id>',
+    'put it away: it is listed only with --archived, and while something of it runs',
+    (cli, options: ConfirmVerbOptions & CommonOptions, id: string) => tasksArchive(cli, TASKS, id, options),
+  )
+    .option('--yes', 'also when something of it runs; that goes on')
+    .addHelpText('after', '\nWithout --yes, where something runs, it says what, archives nothing, and exits 1.');
 
   verb(
     sessions,

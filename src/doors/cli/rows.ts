@@ -1,5 +1,4 @@
 /** `offstage sessions list | get` and `offstage tasks list | get`. */
-
 import type { SessionView, TaskView } from '../../model/activity.ts';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
@@ -18,10 +17,13 @@ import { parseCount } from './words.ts';
 export interface RowsOptions {
   readonly limit?: string;
   readonly watch?: boolean;
+  /** Of tasks only. */
+  readonly archived?: boolean;
 }
 
-interface Kind<Row> {
+export interface Kind<Row> {
   readonly noun: string;
+  readonly one: 'session' | 'task';
   readonly list: string;
   readonly get: string;
   readonly idName: string;
@@ -37,6 +39,7 @@ interface Kind<Row> {
 
 export const SESSIONS: Kind<SessionView> = {
   noun: 'sessions',
+  one: 'session',
   list: 'list_sessions',
   get: 'get_session',
   idName: 'session_id',
@@ -58,6 +61,7 @@ export const SESSIONS: Kind<SessionView> = {
 
 export const TASKS: Kind<TaskView> = {
   noun: 'tasks',
+  one: 'task',
   list: 'list_tasks',
   get: 'get_task',
   idName: 'task_id',
@@ -71,11 +75,12 @@ export const TASKS: Kind<TaskView> = {
 
 export async function rowsList<Row>(cli: Cli, kind: Kind<Row>, options: RowsOptions): Promise<number> {
   const limit = parseCount('--limit', options.limit ?? String(LIMITS.listDefault));
+  const archived = options.archived === true ? { archived: true } : {};
   const read = async (client: WireClient): Promise<readonly Row[]> => {
     const rows: Row[] = [];
     for (let before: WireFields = {}; rows.length < limit; ) {
       const asked = Math.min(limit - rows.length, LIMITS.listMaximum);
-      const answer = await client.request(kind.list, { ...before, limit: asked });
+      const answer = await client.request(kind.list, { ...archived, ...before, limit: asked });
       rows.push(...rowsOf(answer[kind.noun]).map(kind.fromWire));
       if (answer.next_before === null || answer.next_before === undefined) break;
       before = { before: answer.next_before };

@@ -26,9 +26,9 @@ export function sessionTable(sink: Sink, rows: readonly SessionView[], now: numb
 
 /** What a change of is worth a line where lists are not drawn again. */
 export function sessionGist(row: SessionView): string {
-  const { state, queuedPrompts, quietCount, uncertainCount, turn, pending } = row;
+  const { state, queuedPrompts, quietCount, uncertainCount, endingAgents, turn, pending } = row;
   const of = [turn?.generation, turn?.quiet, pending?.requestId];
-  return JSON.stringify([sessionWord(row).text, state, queuedPrompts, quietCount, uncertainCount, ...of]);
+  return JSON.stringify([sessionWord(row).text, state, queuedPrompts, quietCount, uncertainCount, endingAgents, ...of]);
 }
 
 /** Everything about one session. */

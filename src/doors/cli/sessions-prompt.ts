@@ -11,7 +11,8 @@ import { isOffstageError, OffstageError, offstageError } from '../../model/error
 import type { JobError } from '../../model/records.ts';
 import type { PromptAnswer } from '../../model/session-requests.ts';
 import type { WireFields } from '../rename.ts';
-import { errorFromFrame, type WireClient } from '../wire-client.ts';
+import type { WireClient } from '../wire-client.ts';
+import { failureFromWire } from '../wire-errors.ts';
 import { eventFromWire } from '../wire-events.ts';
 import { promptAnswerFromWire, sessionFromWire, ticketFromWire } from '../wire-sessions.ts';
 import { type Cli, rowsOf } from './cli.ts';
@@ -248,7 +249,7 @@ class SessionPrompt {
     const { generation } = this.#turn;
     const isInterrupted = this.#cli.interrupts.hasCome;
     if (error !== null && generation === 0 && !isInterrupted) {
-      throw errorFromFrame({ error: error.message, error_code: error.code });
+      throw failureFromWire({ error: error.message, error_code: error.code });
     }
     await this.#endLine();
     if (this.#cli.isJson) {
