@@ -15,6 +15,7 @@ const DETAILS = {
   agentId: 'agent_id',
   argument: 'argument',
   bytes: 'bytes',
+  cardId: 'card_id',
   command: 'command',
   cwd: 'cwd',
   dataDir: 'data_dir',

@@ -11,6 +11,7 @@
  * ADM7  What was asked for before a stop of its task or session, and is not accepted yet, is refused; so is everything for what is being removed.
  */
 import { queuedContext } from '../actors/job-actor.ts';
+import { cardIdOf } from '../model/cards.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView, SessionRow } from '../model/records.ts';
@@ -24,7 +25,7 @@ import { LiveJob } from './live-job.ts';
 import { findParent, heldLive, type ParentFacts } from './parents.ts';
 import { PoolPlace } from './pool.ts';
 import type { Sessions } from './sessions.ts';
-import { checkSpawn, type SpawnContent } from './spawn-request.ts';
+import { checkSpawn, DEFAULT_AGENT, type SpawnContent } from './spawn-request.ts';
 import { Acceptance, type Prepared, type Ticket } from './spawn-ticket.ts';
 import { storedView } from './stored-view.ts';
 
@@ -309,9 +310,10 @@ export class Admission {
     const { content } = prepared;
     const at = core.settings.clock.now();
     const ordinal = core.loop.nextOrdinal();
+    const jobId = content.jobId ?? core.settings.ids.jobId(ordinal);
     const base: JobBase = {
       ordinal,
-      jobId: content.jobId ?? core.settings.ids.jobId(ordinal),
+      jobId,
       kind: content.kind,
       subject: content.subject,
       description: content.description,
@@ -327,7 +329,8 @@ export class Admission {
       wait: content.wait,
       timeoutMs: content.timeoutMs,
       idleTimeoutMs: content.idleTimeoutMs,
-      cardId: null,
+      cardId: cardIdOf(jobId),
+      notifies: !content.wait && this.#hasAgent(prepared.caller ?? session),
       depth,
       isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,
     };
@@ -340,6 +343,10 @@ export class Admission {
       if (agent != null) job.toolCall = { executionId: agent.executionId, toolCallId: content.toolCallId };
     }
     return job;
+  }
+
+  #hasAgent({ agentId }: SessionRow): boolean {
+    return this.#core.settings.agents[agentId ?? DEFAULT_AGENT] !== undefined;
   }
 
   /** @throws OffstageError `job.parent_cancelled` */

@@ -10,7 +10,7 @@ import { segmentOperation } from '../persistence/event-log.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import { acceptOperations, stateOperations } from '../persistence/job-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
-import { jobEvent } from './job-event.ts';
+import { cardEvent, changesCard, jobEvent } from './job-event.ts';
 import type { LiveJob } from './live-job.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
 
@@ -58,6 +58,7 @@ export function buildBatch<T extends Transaction>(transactions: readonly T[], op
       last.set(job, step);
       if (change.before === null) for (const operation of acceptOperations(job.base)) operations.push(operation);
       for (const type of change.announce) events.push(jobEvent(type, job.base, change.after, step.revision));
+      if (changesCard(change.before, change.after)) events.push(cardEvent(job.base, change.after));
       if (change.rows !== undefined) for (const operation of change.rows) operations.push(operation);
       for (const hook of options.hooks) for (const operation of hook(change.before, change)) operations.push(operation);
     }

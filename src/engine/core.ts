@@ -66,6 +66,8 @@ export class Core {
   readonly liveness: Liveness;
   readonly points: PausePoints | null;
   readonly reap: ProcessReaper;
+  /** Set by the room that tells callers of ended jobs. */
+  onJobsCommitted: (changes: readonly Change[]) => void = () => {};
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -112,6 +114,7 @@ export class Core {
         publish: (event) => this.bus.publish(this.liveness.decorate(event)),
         committed: (changes, seq) => {
           this.liveness.jobsCommitted(changes);
+          this.onJobsCommitted(changes);
           this.models.committed(changes, seq, this);
         },
         published: () => this.liveness.settle(),

@@ -7,7 +7,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Observable } from 'rxjs';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
-import type { Executor, Executors } from '../model/executor.ts';
+import type { Executor, Executors, JobContext } from '../model/executor.ts';
 import type { HistoryEntry, JobView, ProcessRecord } from '../model/records.ts';
 import type {
   CancelManyResult,
@@ -29,7 +29,7 @@ import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { CancelVerbs } from './cancel-verbs.ts';
 import { Canceller } from './canceller.ts';
-import { checkSignal, readOptions } from './check-options.ts';
+import { checkSignal, namesOf, readOptions } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
@@ -49,6 +49,8 @@ import { endAllJobs, flushAll } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import { Waiting } from './waiting.ts';
+
+const RUN_NAMES = namesOf<{ readonly signal?: AbortSignal }>({ signal: true });
 
 /** What `spawn` takes for a kind: what its schema takes, or else what its body takes. */
 export type InputOf<Kind> = Kind extends { readonly input: StandardSchemaV1<infer Input, infer _Output> }
@@ -122,6 +124,9 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.sessions = this.#rooms.sessionVerbs;
     this.tasks = this.#rooms.taskVerbs;
     this.workloads = this.#rooms.workloadVerbs;
+    this.cards = this.#rooms.cardVerbs.cards;
+    this.context = this.#rooms.cardVerbs.context;
+    this.notices = this.#rooms.noticeVerbs;
     this.#queries = new Queries(core, { sessions: this.#sessions, views: this.#rooms.views, waiting: this.#waiting });
     this.#cancels = new CancelVerbs(core, {
       canceller: this.#canceller,
@@ -140,6 +145,34 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
    */
   spawn<Kind extends keyof Kinds & string>(options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>): Promise<JobView> {
     return this.#admission.spawn(options as SpawnOptions, null);
+  }
+
+  /**
+   * Starts a foreground job and waits for it without limit: its record when it has ended. When `signal` fires, nobody waits for it any more,
+   * and it is cancelled.
+   * @throws OffstageError as `spawn`; the signal's reason
+   */
+  async run<Kind extends keyof Kinds & string>(
+    options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>,
+    more?: { readonly signal?: AbortSignal },
+  ): Promise<JobView> {
+    const signal = checkSignal('signal', readOptions('options', more, RUN_NAMES).signal);
+    signal?.throwIfAborted();
+    const job = await this.#admission.spawn(
+      { ...readOptions('options', options as SpawnOptions, SPAWN_NAMES), wait: true },
+      null,
+    );
+    return this.#awaitOrCancel(job.jobId, signal, (rest) => this.wait(job.jobId, { timeoutMs: null, ...rest }));
+  }
+
+  /**
+   * What the body of a running job was handed: for tools that act on behalf of it. Their waits count as the body's.
+   * @throws OffstageError `job.not_found`, when no such job is running
+   */
+  contextOf(jobId: string): JobContext {
+    const context = this.#core.registry.get(checkId('jobId', jobId))?.context ?? null;
+    if (context === null) throw offstageError('job.not_found', { jobId });
+    return context;
   }
 
   /** @throws OffstageError `job.not_found`, `job.expired` */
@@ -282,6 +315,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly tasks: SessionRooms['taskVerbs'];
   /** Background work of agents, where a host tells of it itself. */
   readonly workloads: SessionRooms['workloadVerbs'];
+  /** Cards: the placeholders of jobs in the conversations that asked for them. */
+  readonly cards: SessionRooms['cardVerbs']['cards'];
+  /** Conversations as models see them. */
+  readonly context: SessionRooms['cardVerbs']['context'];
+  /** Notices about ended jobs. */
+  readonly notices: SessionRooms['noticeVerbs'];
 
   /** Ends everything within `shutdownGraceMs`, settles every waiter, closes the store. A second call joins the first. */
   close(): Promise<void> {
@@ -317,12 +356,23 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
     signal?.throwIfAborted();
     const child = await this.#admission.spawn({ ...readOptions('options', options, SPAWN_NAMES), wait: true }, caller.job);
-    const gone = (): void => this.#cancels.callerGone([child.jobId]);
+    return this.#awaitOrCancel(child.jobId, signal, (rest) =>
+      this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...rest }),
+    );
+  }
+
+  /** The job is cancelled when its caller goes. */
+  async #awaitOrCancel(
+    jobId: string,
+    signal: AbortSignal | undefined,
+    wait: (more: { readonly signal?: AbortSignal }) => Promise<JobView>,
+  ): Promise<JobView> {
+    const gone = (): void => this.#cancels.callerGone([jobId]);
     // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
     const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
     if (signal?.aborted === true) gone();
     try {
-      return await this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...(signal === undefined ? {} : { signal }) });
+      return await wait(signal === undefined ? {} : { signal });
     } catch (error) {
       if (!isOffstageError(error, 'job.wait_cycle')) gone();
       throw error;

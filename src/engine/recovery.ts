@@ -18,7 +18,7 @@ import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
 import { prepareStore } from '../persistence/store-format.ts';
-import { jobEvent } from './job-event.ts';
+import { cardEvent, jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import { readProcessRecords } from './process-records.ts';
@@ -93,7 +93,10 @@ export async function recover(
           const revision = job.revision + 1;
           const operations = stateOperations(job.base, change.after, revision);
           for (const hook of hooks) operations.push(...hook(change.before, change));
-          return { operations, event: jobEvent('job.status', job.base, change.after, revision) };
+          return {
+            operations,
+            events: [jobEvent('job.status', job.base, change.after, revision), cardEvent(job.base, change.after)],
+          };
         },
     ),
   ];
@@ -141,7 +144,7 @@ async function writeAll(
     for (const step of steps.slice(from, from + LIMITS.changesPerBatch)) {
       const one = step();
       operations.push(...one.operations);
-      if (one.event !== undefined) events.push(one.event);
+      if (one.events !== undefined) events.push(...one.events);
     }
     if (events.length > 0) operations.push(segmentOperation(seq + 1, events));
     seq += events.length;

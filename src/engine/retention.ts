@@ -5,6 +5,7 @@
  * RET2  The event log keeps the newest events; at least one stays, so that the sequence can be seen to go on.
  */
 import { LIMITS } from '../model/limits.ts';
+import { keepCardOperations } from '../persistence/card-rows.ts';
 import { trimOperations } from '../persistence/event-log.ts';
 import { pruneOperations } from '../persistence/job-rows.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
@@ -104,7 +105,8 @@ export class RetentionSweep {
           !core.jobs.has(base.jobId) &&
           (passed + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
       );
-      if (due.length > 0) await core.storeRows(due.flatMap(({ base }) => pruneOperations(base, at)));
+      if (due.length > 0)
+        await core.storeRows(due.flatMap((job) => [...pruneOperations(job.base, at), ...keepCardOperations(job)]));
       if (core.settings.spillDirectory !== null)
         for (const { base } of due) removeOutputFile(core.settings.spillDirectory, base.ordinal);
       pruned += due.length;

@@ -36,6 +36,7 @@ export const ERRORS = {
     (d: { agentId: string; message: string }) => `The agent ${quote(d.agentId)} could not be started: ${d.message}`,
   ),
   'agent.unknown': spec(false, (d: { agentId: string }) => `No agent is registered under the name ${quote(d.agentId)}.`),
+  'card.not_found': spec(false, (d: { cardId: string }) => `No card has the id ${quote(d.cardId)}.`),
   'command.cwd_missing': spec(
     false,
     (d: { cwd: string }) => `The working directory ${quote(d.cwd)} does not exist or is not a directory.`,

@@ -78,6 +78,11 @@ export const LIMITS = {
   /** Agents that could not be ended are told again after so long, then twice as long, up to the last. */
   firstTeardownRetryMs: 1_000,
   lastTeardownRetryMs: 60_000,
+  /** Notices are prompts: what an agent is told of ended jobs at once; the whole is read with `job_output`. */
+  noticeBytes: 128 * KIB,
+  /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */
+  firstNoticeRetryMs: 5_000,
+  lastNoticeRetryMs: 10 * 60_000,
   listDefault: 50,
   listMaximum: 1_000,
   retentionJobs: 100_000,

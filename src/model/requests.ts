@@ -2,6 +2,7 @@
  * What callers hand in and get back (api.md): shapes only, no rules.
  */
 import type { SessionView, TaskView } from './activity.ts';
+import type { Card, CardStatus } from './cards.ts';
 import type { ContextMode, JobStatus, JobView } from './records.ts';
 
 /** What to run, and for whom. Only `kind` is required. */
@@ -175,6 +176,33 @@ export interface RowQuery {
 export interface TaskQuery extends RowQuery {
   /** Also archived tasks of which nothing lives. Default false. */
   readonly archived?: boolean;
+}
+
+/** Which cards a list shows. */
+export interface CardQuery extends Omit<RowQuery, 'before'> {
+  /** The conversation they stand in. */
+  readonly sessionId: string;
+  /** A cardId: only cards made before it. */
+  readonly before?: string;
+}
+
+/** An item of a conversation that is a card: what `cards.get` answered, as the host has kept it. */
+export type ContextItem = Pick<Card, 'function' | 'content' | 'attach'>;
+
+/** What a card comes to in a context. */
+export interface ContextBlock {
+  readonly type: 'attach';
+  readonly status: Exclude<CardStatus, 'running'>;
+  /** What it was made from; completed blocks of the same source stand once. */
+  readonly source: string;
+  readonly jobId: string;
+  /** Where the job ran. */
+  readonly sessionId: string;
+  readonly headId: string | null;
+  readonly sourceCommitId: string | null;
+  readonly label: string;
+  /** The final text; of cancelled and errored ones only the mark. */
+  readonly text: string;
 }
 
 /** How long, and how many, finished jobs are kept. */

@@ -32,6 +32,8 @@ export interface JobBase {
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
   readonly cardId: string | null;
+  /** Its caller's agent is told when it has ended (spec 9). */
+  readonly notifies: boolean;
   /** Levels of parents above. */
   readonly depth: number;
   /** Input and description lie in their own row. */
@@ -109,6 +111,7 @@ export function encodeJobRow(base: JobBase, snapshot: JobSnapshot, revision: num
     context.sourceCommitId,
     context.detached ? 1 : 0,
     snapshot.notes.length === 0 ? 0 : snapshot.notes,
+    base.notifies ? 1 : 0,
   ]);
 }
 
@@ -155,6 +158,7 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
       timeoutMs: row[16] as number | null,
       idleTimeoutMs: row[17] as number | null,
       cardId: row[18] as string | null,
+      notifies: row[40] === 1,
       depth: row[19] as number,
       isLarge,
     },

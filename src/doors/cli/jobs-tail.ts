@@ -147,7 +147,7 @@ async function tailAll(cli: Cli): Promise<never> {
   return followOwner(cli, async ({ door: { client }, over }) => {
     const other = await cli.another();
     const describe = async (event: OffstageEvent): Promise<string | null> => {
-      if (!('jobId' in event)) return null;
+      if (!('jobId' in event) || event.type === 'card.updated') return null;
       const { jobId, at } = event;
       const head = `${cli.out.paint('dim', timeInWords(at))}  ${printable(jobId)}`;
       if (event.type === 'job.output') return `${head}  ${cli.out.paint('dim', '|')} ${lastLine(event.text)}`;
