@@ -330,7 +330,7 @@ export class Admission {
       timeoutMs: content.timeoutMs,
       idleTimeoutMs: content.idleTimeoutMs,
       cardId: cardIdOf(jobId),
-      notifies: !content.wait && this.#hasAgent(prepared.caller ?? session),
+      notifies: !content.wait && this.#isTold(prepared.caller ?? session),
       depth,
       isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,
     };
@@ -345,8 +345,9 @@ export class Admission {
     return job;
   }
 
-  #hasAgent({ agentId }: SessionRow): boolean {
-    return this.#core.settings.agents[agentId ?? DEFAULT_AGENT] !== undefined;
+  #isTold({ agentId }: SessionRow): boolean {
+    const { notices, agents } = this.#core.settings;
+    return notices && agents[agentId ?? DEFAULT_AGENT] !== undefined;
   }
 
   /** @throws OffstageError `job.parent_cancelled` */

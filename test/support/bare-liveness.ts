@@ -18,10 +18,16 @@ export const EXECUTION = 'execution';
 
 export function bareLiveness(points: PausePoints | null = null) {
   const settings = settingsFrom({ clock: virtualClock(), log: () => {} }, {}, null);
-  const core = new Core(settings, memoryStore(), new Map(), { seq: 0, ordinal: 0 }, {
-    points,
-    reap: async () => ({ verdict: 'gone', detail: 'no processes in this test' }),
-  });
+  const core = new Core(
+    settings,
+    memoryStore(),
+    new Map(),
+    { seq: 0, ordinal: 0 },
+    {
+      points,
+      reap: async () => ({ verdict: 'gone', detail: 'no processes in this test' }),
+    },
+  );
   const { liveness } = core;
   const events: OffstageEvent[] = [];
   core.bus.subscribe((event) => events.push(event));

@@ -1,6 +1,7 @@
 /** An engine for tests: in memory, with a virtual clock, watched by the event checkers from its first event on. */
-import type { PausePoints } from '../../src/engine/pause-points.ts';
+
 import type { Offstage } from '../../src/engine/offstage.ts';
+import type { PausePoints } from '../../src/engine/pause-points.ts';
 import type { ProcessReaper, RecoveryReport } from '../../src/engine/recovery.ts';
 import { settingsFrom } from '../../src/engine/settings.ts';
 import { startEngine } from '../../src/engine/start.ts';
