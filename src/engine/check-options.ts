@@ -82,3 +82,13 @@ export function readFlag(argument: string, value: unknown): boolean {
   if (value === undefined || typeof value === 'boolean') return value === true;
   throw invalidInput(argument, 'it must be true or false');
 }
+
+const RUN_NAMES = namesOf<RunOptions>({ signal: true, onSpawned: true });
+
+/** @throws OffstageError `input.invalid` */
+export function readRun(given: RunOptions | undefined): RunOptions {
+  const { signal, onSpawned } = readOptions('options', given, RUN_NAMES);
+  if (onSpawned !== undefined && typeof onSpawned !== 'function') throw invalidInput('onSpawned', 'it must be a function');
+  const checked = checkSignal('signal', signal);
+  return { ...(checked === undefined ? {} : { signal: checked }), ...(onSpawned === undefined ? {} : { onSpawned }) };
+}

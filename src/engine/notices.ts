@@ -12,7 +12,14 @@ import { finalTextOf } from '../model/cards.ts';
 import { isOffstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { isFinished, statusOfState, toRecord } from '../persistence/job-codec.ts';
-import { noticeOf, noticeOperation, readNotice, removeNoticeOperation, type StoredNotice } from '../persistence/notice-rows.ts';
+import {
+  callerOf,
+  noticeOf,
+  noticeOperation,
+  readNotice,
+  removeNoticeOperation,
+  type StoredNotice,
+} from '../persistence/notice-rows.ts';
 import { RANGES } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
@@ -78,6 +85,7 @@ export class Notices {
 
   /** The session's agent has got the end of the job by other means. */
   received(sessionId: string, jobId: string): void {
+    this.#answer(sessionId, jobId);
     const outbox = this.#outboxes.get(sessionId);
     if (outbox === undefined) return;
     const index = outbox.groups.findIndex((group) => group.some((notice) => notice.jobId === jobId));
@@ -93,6 +101,17 @@ export class Notices {
     // On its way: it is taken out of the line, if it is still there.
     if (index === 0 && outbox.isDelivering) this.#host.prompts.recall(sessionId, promptIdOf(group));
     if (outbox.groups.length === 0 && !outbox.isDelivering) this.#outboxes.delete(sessionId);
+  }
+
+  /** It has not ended yet, and its end, with that of all below it, is nothing new to the caller: who cancels it says so before. */
+  #answer(sessionId: string, jobId: string): void {
+    const { jobs, lineage } = this.#core;
+    const root = jobs.get(jobId);
+    if (root === undefined || root.isDecidedEnd) return;
+    for (const id of [jobId, ...lineage.descendants(jobId)]) {
+      const job = jobs.get(id);
+      if (job !== undefined && !job.isDecidedEnd && callerOf(job.base) === sessionId) job.isAnswered = true;
+    }
   }
 
   #add(group: readonly StoredNotice[]): void {

@@ -18,6 +18,7 @@ import type {
   PlanOptions,
   PlanSpec,
   Retention,
+  RunOptions,
   Snapshot,
   SpawnOptions,
   WaitManyEntry,
@@ -29,7 +30,7 @@ import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { CancelVerbs } from './cancel-verbs.ts';
 import { Canceller } from './canceller.ts';
-import { checkSignal, namesOf, readOptions } from './check-options.ts';
+import { checkSignal, readOptions, readRun } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
@@ -49,8 +50,6 @@ import { endAllJobs, flushAll } from './shutdown.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput, SPAWN_NAMES } from './spawn-request.ts';
 import { Waiting } from './waiting.ts';
-
-const RUN_NAMES = namesOf<{ readonly signal?: AbortSignal }>({ signal: true });
 
 /** What `spawn` takes for a kind: what its schema takes, or else what its body takes. */
 export type InputOf<Kind> = Kind extends { readonly input: StandardSchemaV1<infer Input, infer _Output> }
@@ -107,7 +106,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.#runner = new BodyRunner(core, {
       verbs: {
         spawnFrom: (caller, options) => this.#admission.spawn(options, caller.job),
-        runFrom: (caller, options, signal) => this.#runFrom(caller, options, signal),
+        runFrom: (caller, options, more) => this.#runFrom(caller, options, more),
         waitFrom: (caller, jobId, options) => this.#waiting.waitFrom(caller, jobId, options),
         waitManyFrom: (caller, jobIds, options) => this.#waiting.waitManyFrom(caller, jobIds, options),
       },
@@ -154,15 +153,15 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
    */
   async run<Kind extends keyof Kinds & string>(
     options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>,
-    more?: { readonly signal?: AbortSignal },
+    more?: RunOptions,
   ): Promise<JobView> {
-    const signal = checkSignal('signal', readOptions('options', more, RUN_NAMES).signal);
-    signal?.throwIfAborted();
+    const run = readRun(more);
+    run.signal?.throwIfAborted();
     const job = await this.#admission.spawn(
       { ...readOptions('options', options as SpawnOptions, SPAWN_NAMES), wait: true },
       null,
     );
-    return this.#awaitOrCancel(job.jobId, signal, (rest) => this.wait(job.jobId, { timeoutMs: null, ...rest }));
+    return this.#awaitOrCancel(job, run, (rest) => this.wait(job.jobId, { timeoutMs: null, ...rest }));
   }
 
   /**
@@ -353,25 +352,24 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     await core.store.close();
   }
 
-  async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
-    signal?.throwIfAborted();
+  async #runFrom(caller: Execution, options: SpawnOptions, more: RunOptions): Promise<JobView> {
+    more.signal?.throwIfAborted();
     const child = await this.#admission.spawn({ ...readOptions('options', options, SPAWN_NAMES), wait: true }, caller.job);
-    return this.#awaitOrCancel(child.jobId, signal, (rest) =>
-      this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...rest }),
-    );
+    return this.#awaitOrCancel(child, more, (rest) => this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...rest }));
   }
 
   /** The job is cancelled when its caller goes. */
   async #awaitOrCancel(
-    jobId: string,
-    signal: AbortSignal | undefined,
+    job: JobView,
+    { signal, onSpawned }: RunOptions,
     wait: (more: { readonly signal?: AbortSignal }) => Promise<JobView>,
   ): Promise<JobView> {
-    const gone = (): void => this.#cancels.callerGone([jobId]);
+    const gone = (): void => this.#cancels.callerGone([job.jobId]);
     // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
     const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
     if (signal?.aborted === true) gone();
     try {
+      onSpawned?.(job);
       return await wait(signal === undefined ? {} : { signal });
     } catch (error) {
       if (!isOffstageError(error, 'job.wait_cycle')) gone();

@@ -202,7 +202,7 @@ const cardVerbs = (core: Core, cards: Cards) => ({
 });
 
 const noticeVerbs = (core: Core, notices: Notices) => ({
-  /** The session's agent has got the end of this job by other means: it is not told again. */
+  /** The session's agent has got the end of this job by other means, or is about to bring it about itself: it is not told of it. */
   received: (sessionId: string, jobId: string): void => {
     core.assertOpen();
     notices.received(checkId('sessionId', sessionId), checkId('jobId', jobId));

@@ -41,6 +41,14 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
+/** For whom a job is run. */
+export interface RunOptions {
+  /** When it fires, nobody waits for the job any more, and it is cancelled. */
+  readonly signal?: AbortSignal;
+  /** Called once the job is accepted, before it is waited for. */
+  readonly onSpawned?: (job: JobView) => void;
+}
+
 /** How long, and for which of them. */
 export interface WaitManyOptions extends WaitOptions {
   /** `all` (default) settles with the last end, `any` with the first. */
