@@ -5,7 +5,9 @@
  * CHO2  A name that nobody knows is refused by name: a misspelt option is never ignored.
  * CHO3  What is returned is a plain copy: each property was read once, and cannot change or throw any more.
  */
+
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import type { RunOptions } from '../model/requests.ts';
 
 /** Makes the error; `argument` is what the caller calls it. */
 export type Refuse = (argument: string, message: string, cause?: unknown) => OffstageError;

@@ -15,8 +15,6 @@ import type {
   CancelOptions,
   Health,
   ListQuery,
-  PlanOptions,
-  PlanSpec,
   Retention,
   RunOptions,
   Snapshot,
@@ -30,14 +28,14 @@ import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { CancelVerbs } from './cancel-verbs.ts';
 import { Canceller } from './canceller.ts';
-import { checkSignal, readOptions, readRun } from './check-options.ts';
+import { readOptions, readRun } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
-import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
+import { Plans } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel, SessionsModel, TasksModel } from './read-models.ts';
@@ -133,6 +131,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       queries: this.#queries,
       sessions: this.#sessions,
     });
+    this.plan = new Plans(core, {
+      admission: this.#admission,
+      waiting: this.#waiting,
+      cancels: this.#cancels,
+      queries: this.#queries,
+    }).verbs;
     this.#retention = new RetentionSweep(core);
     this.#retention.start();
   }
@@ -288,25 +292,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     return this.#core.whileOpen(() => this.#retention.prune(given));
   }
 
-  readonly plan = {
-    /** Spawns all and waits for all, without limit; answers like `waitMany`. */
-    run: async (specs: readonly PlanSpec[], given?: PlanOptions): Promise<readonly WaitManyEntry[]> => {
-      const options = readOptions('options', given, PLAN_NAMES);
-      const signal = checkSignal('signal', options.signal);
-      const jobs = planJobs(specs, options, () => this.#core.settings.ids.id('plan'));
-      const parent =
-        options.parentJobId === undefined ? null : this.#core.registry.get(checkId('parentJobId', options.parentJobId));
-      if (parent === undefined) throw offstageError('job.not_found', { jobId: options.parentJobId ?? '' });
-      return runPlan(jobs, signal, {
-        spawn: (job) => this.#admission.spawn(job, parent?.job ?? null),
-        waitMany: (jobIds) =>
-          parent === null
-            ? this.waitMany(jobIds, { timeoutMs: null })
-            : this.#waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
-        callerGone: (jobIds) => this.#cancels.callerGone(jobIds),
-      });
-    },
-  };
+  /** Many foreground jobs as one plan. */
+  readonly plan: Plans['verbs'];
 
   /** Sessions: conversations with agents. */
   readonly sessions: SessionRooms['sessionVerbs'];

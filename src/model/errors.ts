@@ -127,6 +127,11 @@ export const ERRORS = {
     true,
     (d: { limit: number }) => `This session has ${d.limit} registered workloads already, and no more are accepted.`,
   ),
+  'package.missing': spec(
+    false,
+    (d: { package: string }) => `This needs the package ${quote(d.package)}, which is not installed: npm install ${d.package}`,
+  ),
+  'plan.not_found': spec(false, (d: { parentMessageId: string }) => `No job belongs to a plan ${quote(d.parentMessageId)}.`),
   'prompt.busy': spec(true, (d: { sessionId: string }) => `The session ${quote(d.sessionId)} is busy with another prompt.`),
   'prompt.interrupted': spec(false, (d: Why) => `The prompt was interrupted: ${d.message}`),
   'remove.refused': spec(

@@ -121,6 +121,25 @@ export interface PlanOptions {
   readonly parentJobId?: string;
   readonly parentMessageId?: string;
   readonly signal?: AbortSignal;
+  /** Told how the whole plan stands, whenever that has changed. May throw. */
+  readonly onProgress?: (status: PlanStatus) => void;
+}
+
+/** How a plan stands: how its jobs stand at one instant. */
+export interface PlanStatus {
+  readonly parentMessageId: string;
+  readonly total: number;
+  /** Completed, cancelled and errored ones. */
+  readonly ended: number;
+  readonly counts: Readonly<Record<'queued' | 'running' | 'completed' | 'cancelled' | 'errored', number>>;
+  /** In the order of the plan. */
+  readonly jobs: readonly JobView[];
+}
+
+/** Which part of a plan, and why. */
+export interface CancelPlanOptions extends CancelOptions {
+  /** Only what has not started. Default false. */
+  readonly onlyQueued?: boolean;
 }
 
 /** The pool's counters. */
