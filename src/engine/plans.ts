@@ -21,7 +21,7 @@ import type { Admission } from './admission.ts';
 import type { CancelVerbs } from './cancel-verbs.ts';
 import { checkSignal, namesOf, readArray, readable, readFlag, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
-import { errorMessage } from './outcome.ts';
+import { PlanProgress, planStatus } from './plan-progress.ts';
 import type { Queries } from './queries.ts';
 import { onAbortOf } from './signal-fan.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
@@ -37,8 +37,7 @@ const PLAN_NAMES = namesOf<PlanOptions>({
 const CANCEL_NAMES = namesOf<CancelPlanOptions>({ onlyQueued: true, reason: true });
 const SPEC_NAMES = namesOf<PlanSpec>({ description: true, prompt: true, kind: true, agentId: true, input: true });
 
-function planJobs(specs: readonly PlanSpec[], options: PlanOptions, newGroupId: () => string): readonly SpawnOptions[] {
-  const parentMessageId = options.parentMessageId ?? newGroupId();
+function planJobs(specs: readonly PlanSpec[], options: PlanOptions, parentMessageId: string): readonly SpawnOptions[] {
   return readArray('specs', specs).map((given, index): SpawnOptions => {
     if (given === undefined) throw invalidInput(`specs[${index}]`, 'it must be an object');
     const spec = readOptions(`specs[${index}]`, given as PlanSpec, SPEC_NAMES);
@@ -100,44 +99,25 @@ export class Plans {
     const signal = checkSignal('signal', options.signal);
     const { onProgress, parentJobId } = options;
     if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidInput('onProgress', 'it must be a function');
-    const jobs = planJobs(specs, options, () => this.#core.settings.ids.id('plan'));
+    const parentMessageId = options.parentMessageId ?? this.#core.settings.ids.id('plan');
+    const jobs = planJobs(specs, options, parentMessageId);
     const parent = parentJobId === undefined ? null : this.#core.registry.get(checkId('parentJobId', parentJobId));
     if (parent === undefined) throw offstageError('job.not_found', { jobId: parentJobId ?? '' });
-    return runPlan(jobs, signal, {
-      spawn: (job) => admission.spawn(job, parent?.job ?? null),
-      waitMany: (jobIds) =>
-        parent === null
-          ? waiting.waitMany(jobIds, { timeoutMs: null })
-          : waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
-      callerGone: (jobIds) => cancels.callerGone(jobIds),
-      follow: (jobIds) =>
-        onProgress === undefined ? () => {} : this.#follow(jobIds, jobs[0]?.parentMessageId ?? '', onProgress),
-    });
-  }
-
-  /** Tells how the jobs stand, now and at each event of theirs. */
-  #follow(jobIds: readonly string[], parentMessageId: string, tell: (status: PlanStatus) => void): () => void {
-    const { bus, jobs, settings } = this.#core;
-    const views = new Map<string, JobView>();
-    const told = (): void => {
-      try {
-        tell(statusOf(parentMessageId, [...views.values()]));
-      } catch (error) {
-        settings.log('error', 'plan.observer_failed', { parentMessageId, error: errorMessage(error) });
-      }
-    };
-    const look = (jobId: string): void => {
-      const job = jobs.get(jobId);
-      if (job?.committed != null) views.set(jobId, job.view());
-    };
-    for (const jobId of jobIds) look(jobId);
-    told();
-    const ids = new Set(jobIds);
-    return bus.subscribe((event) => {
-      if (event.type !== 'job.status' || !ids.has(event.jobId)) return;
-      look(event.jobId);
-      told();
-    });
+    signal?.throwIfAborted();
+    const progress = onProgress === undefined ? null : new PlanProgress(this.#core, parentMessageId, onProgress);
+    try {
+      return await runPlan(jobs, signal, {
+        spawn: (job) => admission.spawn(job, parent?.job ?? null),
+        accepted: (views) => progress?.accepted(views),
+        waitMany: (jobIds) =>
+          parent === null
+            ? waiting.waitMany(jobIds, { timeoutMs: null })
+            : waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
+        callerGone: (jobIds) => cancels.callerGone(jobIds),
+      });
+    } finally {
+      progress?.stop();
+    }
   }
 
   async #get(parentMessageId: string): Promise<PlanStatus> {
@@ -155,7 +135,7 @@ export class Plans {
       if (page.length < LIMITS.listMaximum) break;
     }
     if (jobs.length === 0) throw offstageError('plan.not_found', { parentMessageId });
-    return statusOf(parentMessageId, jobs.reverse());
+    return planStatus(parentMessageId, jobs.reverse());
   }
 
   async #cancel(parentMessageId: string, given?: CancelPlanOptions): Promise<CancelManyResult> {
@@ -171,20 +151,13 @@ export class Plans {
   }
 }
 
-function statusOf(parentMessageId: string, jobs: readonly JobView[]): PlanStatus {
-  const counts = { queued: 0, running: 0, completed: 0, cancelled: 0, errored: 0 };
-  for (const { status } of jobs) counts[status === 'pending' ? 'queued' : status] += 1;
-  const ended = counts.completed + counts.cancelled + counts.errored;
-  return { parentMessageId, total: jobs.length, ended, counts, jobs };
-}
-
 interface PlanVerbs {
   spawn(options: SpawnOptions): Promise<JobView>;
+  /** All of it. */
+  accepted(jobs: readonly JobView[]): void;
   waitMany(jobIds: readonly string[]): Promise<readonly WaitManyEntry[]>;
   /** The caller is gone: its jobs end. */
   callerGone(jobIds: readonly string[]): void;
-  /** Tells whoever wants to know how the plan goes on; answers how to end that. */
-  follow(jobIds: readonly string[]): () => void;
 }
 
 async function runPlan(
@@ -192,9 +165,9 @@ async function runPlan(
   signal: AbortSignal | undefined,
   verbs: PlanVerbs,
 ): Promise<readonly WaitManyEntry[]> {
-  signal?.throwIfAborted();
   const spawned = await Promise.allSettled(jobs.map((job) => verbs.spawn(job)));
-  const jobIds = spawned.flatMap((result) => (result.status === 'fulfilled' ? [result.value.jobId] : []));
+  const accepted = spawned.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const jobIds = accepted.map(({ jobId }) => jobId);
   const refused = spawned.find((result) => result.status === 'rejected');
   if (refused !== undefined) {
     // A plan is accepted whole or not at all: what was accepted is taken back.
@@ -204,11 +177,14 @@ async function runPlan(
   const onAbort = (): void => verbs.callerGone(jobIds);
   const stopListening = signal === undefined ? null : onAbortOf(signal, onAbort);
   if (signal?.aborted === true) onAbort();
-  const stopFollowing = verbs.follow(jobIds);
   try {
+    verbs.accepted(accepted);
     return await verbs.waitMany(jobIds);
+  } catch (error) {
+    // Nobody waits for them any more (spec 4.8).
+    onAbort();
+    throw error;
   } finally {
-    stopFollowing();
     stopListening?.();
   }
 }

@@ -1,41 +1,37 @@
 /** The tool that ends a background job (seed 000 D10). */
 import type { Offstage } from '../../engine/offstage.ts';
-import { isOffstageError } from '../../model/errors.ts';
 import { isTerminal } from '../../model/records.ts';
-import { noteReceived, reach } from './reach.ts';
-import { type AgentTool, ToolArguments, type ToolParameters } from './tool.ts';
+import { isView } from './caller.ts';
+import { type AgentTool, defineTool, type ToolParameters } from './tool.ts';
 
-const DESCRIPTION = `Ends a background job that is no longer needed, with everything it has started. Answers {ok, status}: ok is true when the job has ended or is ending; it may take a moment until it really has. A job that has ended already is left as it is. You are not told of the end of a job that you have stopped yourself.`;
+const DESCRIPTION = `Ends a background job that is not needed any more, with everything it has started. Answers {ok, status}: with ok true it has ended or is ending, which may take a moment; a job that had ended before stays as it is. You are not told of the end of a job that you have stopped.`;
 
 const PARAMETERS: ToolParameters = {
   type: 'object',
   properties: {
-    job_id: { type: 'string', description: 'The id that the job was started with.' },
-    reason: { type: 'string', description: 'Why, in a few words; it is kept in the record.' },
+    job_id: { type: 'string', description: 'The job_id that the agent tool answered.' },
+    reason: { type: 'string', description: 'Why, in a few words. It is kept with the job.' },
   },
   required: ['job_id'],
   additionalProperties: false,
 };
 
-export const jobStopTool = (offstage: Offstage): AgentTool => ({
-  name: 'job_stop',
-  description: DESCRIPTION,
-  parameters: PARAMETERS,
-  async execute(given, context = {}) {
-    const args = new ToolArguments(given, PARAMETERS);
-    const jobId = args.text('job_id');
-    const reason = args.optionalText('reason');
-    if (args.problem !== null) return { ok: false, status: 'unknown', error: args.problem };
-    try {
-      const job = await reach(offstage, jobId, context);
-      if (job === null || job === 'expired') return { ok: false, status: job === null ? 'unknown' : 'expired' };
-      // Before, so that the end of a job that ends at once is not told.
-      noteReceived(offstage, context, job);
-      const view = await offstage.cancel(jobId, reason === null ? {} : { reason });
-      return { ok: isTerminal(view.status) || view.cancelRequestedAt !== null, status: view.status };
-    } catch (error) {
-      if (isOffstageError(error)) return { ok: false, status: 'unknown', error: error.message };
-      throw error;
-    }
-  },
-});
+export const jobStopTool = (offstage: Offstage): AgentTool =>
+  defineTool(offstage, {
+    name: 'job_stop',
+    description: DESCRIPTION,
+    parameters: PARAMETERS,
+    refused: (error) => ({ ok: false, status: 'unknown', error }),
+    async call(args, caller) {
+      const jobId = args.text('job_id');
+      const reason = args.optionalText('reason');
+      const job = await caller.find(jobId);
+      if (!isView(job)) return { ok: false, status: job ?? 'unknown' };
+      if (isTerminal(job.status)) return { ok: true, status: job.status };
+      // Before, because one that is queued ends at once, and its end is not to be told.
+      caller.received(job);
+      // Whatever it answers, the job has ended or is ending.
+      const { status } = await offstage.cancel(jobId, reason === null ? {} : { reason });
+      return { ok: true, status };
+    },
+  });

@@ -1,37 +1,35 @@
 /** The tool that tells which jobs there are (seed 000 D10). */
 import type { Offstage } from '../../engine/offstage.ts';
-import type { JobView } from '../../model/records.ts';
 import type { ListQuery } from '../../model/requests.ts';
-import { type AgentTool, ToolArguments, type ToolContext, type ToolParameters } from './tool.ts';
+import { type AgentTool, defineTool, type ToolParameters } from './tool.ts';
 
 const LONGEST_LIST = 50;
 const SUBJECT_CHARACTERS = 80;
 
-const DESCRIPTION = `Lists the jobs of this conversation, newest first, at most ${LONGEST_LIST}: their ids, whether they are queued, running, completed, cancelled or errored, and what they are about. Use it to keep track of work in the background.`;
+const DESCRIPTION = `Lists the jobs of this conversation, newest first, at most ${LONGEST_LIST}: of each its id, its status (queued, running, completed, cancelled or errored) and what it is about. Use it to keep track of work in the background.`;
 
 const PARAMETERS: ToolParameters = { type: 'object', properties: {}, required: [], additionalProperties: false };
 
-export const listJobsTool = (offstage: Offstage): AgentTool => ({
-  name: 'list_jobs',
-  description: DESCRIPTION,
-  parameters: PARAMETERS,
-  async execute(given, context = {}) {
-    const args = new ToolArguments(given, PARAMETERS);
-    if (args.problem !== null) return `[list_jobs error] ${args.problem}`;
-    const lists = await Promise.all(queriesOf(context).map((query) => offstage.list({ ...query, limit: LONGEST_LIST })));
-    const jobs = new Map(lists.flat().map((job) => [job.jobId, job]));
-    return [...jobs.values()]
-      .sort((a, b) => b.createdAt - a.createdAt)
-      .slice(0, LONGEST_LIST)
-      .map(({ jobId, status, subject }: JobView) => ({ id: jobId, status, subject: clipped(subject) }));
-  },
-});
+export const listJobsTool = (offstage: Offstage): AgentTool =>
+  defineTool(offstage, {
+    name: 'list_jobs',
+    description: DESCRIPTION,
+    parameters: PARAMETERS,
+    async call(_, caller) {
+      const lists = await Promise.all(
+        queriesOf(caller.sessionId).map((query) => offstage.list({ ...query, limit: LONGEST_LIST })),
+      );
+      const jobs = new Map(lists.flat().map((job) => [job.jobId, job]));
+      return [...jobs.values()]
+        .sort((a, b) => b.createdAt - a.createdAt)
+        .slice(0, LONGEST_LIST)
+        .map(({ jobId, status, subject }) => ({ id: jobId, status, subject: clipped(subject) }));
+    },
+  });
 
-/** Those it hosts, and those it has asked for. */
-function queriesOf({ sessionId, jobId }: ToolContext): readonly ListQuery[] {
-  if (sessionId !== undefined) return [{ sessionId }, { callerSessionId: sessionId }];
-  return [jobId === undefined ? {} : { parentJobId: jobId }];
-}
+/** Those it hosts, and those it asked for. */
+const queriesOf = (sessionId: string | null): readonly ListQuery[] =>
+  sessionId === null ? [{}] : [{ sessionId }, { callerSessionId: sessionId }];
 
 /** Never half a character. */
 function clipped(subject: string): string {

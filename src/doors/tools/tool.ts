@@ -1,19 +1,26 @@
 /**
  * What every tool is: a name, a description for the model, a JSON Schema, and a function (spec 10).
  *
- * TOL1  A tool answers; it rejects only when the engine itself fails. What a model did wrong is told to the model, as text.
+ * TOL1  A tool answers: what a model did wrong, and what the engine refuses, is told to the model. It rejects only when the engine itself
+ *       fails, or when the job on whose behalf it is called is told to end, so that its body unwinds.
  * TOL2  One definition serves every way of offering it: plain objects, the AI SDK, and what comes later.
  */
+import type { Offstage } from '../../engine/offstage.ts';
+import { isOffstageError } from '../../model/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
+import { BadArgument, ToolArguments } from './arguments.ts';
+import { Caller } from './caller.ts';
 
-/** On whose behalf a tool is called. Without either, a person's: everything is within reach. */
+/** On whose behalf a tool is called. Without session and job it is a person's call: everything is within reach. */
 export interface ToolContext {
-  /** Ends the waiting; foreground jobs of the call are cancelled, background jobs are not. */
+  /** Ends the waiting. A foreground job of the call is cancelled then; jobs in the background go on. */
   readonly signal?: AbortSignal;
-  /** The conversation that calls: only its jobs, and what they started, are within reach. */
+  /** The conversation that calls: only its jobs, and what they started, are within reach. Default: the one that `jobId` runs on. */
   readonly sessionId?: string;
   /** The running job whose body calls: what it starts are its children, and its waits give up its slot. */
   readonly jobId?: string;
+  /** The message that the call belongs to: the jobs it starts carry it, so that they can be listed and cancelled together. */
+  readonly parentMessageId?: string;
 }
 
 /** A JSON Schema of an object. */
@@ -30,69 +37,34 @@ export interface AgentTool {
   /** For the model. */
   readonly description: string;
   readonly parameters: ToolParameters;
-  /** Anything may be handed in: what is wrong with it is answered. */
+  /**
+   * Anything may be handed in: what is wrong with it is answered.
+   * @throws OffstageError `job.cancelled`, `job.not_found` when the job of the context was told to end, or is not running
+   */
   execute(args: unknown, context?: ToolContext): Promise<JsonValue>;
 }
 
-/** Reads the arguments of one call; a problem is a sentence for the model. */
-export class ToolArguments {
-  readonly #given: Readonly<Record<string, unknown>>;
-  problem: string | null = null;
+interface ToolDefinition extends Omit<AgentTool, 'execute'> {
+  call(args: ToolArguments, caller: Caller): Promise<JsonValue>;
+  /** How the model is told that it cannot have what it asked for; default `[name error] message`. */
+  refused?(message: string): JsonValue;
+}
 
-  constructor(given: unknown, parameters: ToolParameters) {
-    const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
-    this.#given = isObject ? (given as Record<string, unknown>) : {};
-    if (given !== undefined && !isObject) this.#fail('the arguments must be an object');
-    const unknown = Object.keys(this.#given).find((name) => !Object.hasOwn(parameters.properties, name));
-    if (unknown !== undefined) this.#fail(`there is no argument ${JSON.stringify(unknown)}`);
-  }
-
-  text(name: string): string {
-    const value = this.#given[name];
-    if (typeof value === 'string' && value !== '') return value;
-    this.#fail(value === undefined || value === null || value === '' ? `${name} required` : `${name} must be a string`);
-    return '';
-  }
-
-  optionalText(name: string): string | null {
-    const value = this.#given[name];
-    if (value === undefined || value === null || value === '') return null;
-    if (typeof value === 'string') return value;
-    this.#fail(`${name} must be a string`);
-    return null;
-  }
-
-  flag(name: string, otherwise: boolean): boolean {
-    const value = this.#given[name];
-    if (value === undefined || value === null) return otherwise;
-    if (typeof value !== 'boolean') this.#fail(`${name} must be true or false`);
-    return value === true;
-  }
-
-  oneOf<Word extends string>(name: string, words: readonly [Word, ...Word[]]): Word {
-    const value = this.#given[name];
-    if (value === undefined || value === null) return words[0];
-    if (!words.includes(value as Word)) this.#fail(`${name} must be one of ${words.join(', ')}`);
-    return value as Word;
-  }
-
-  /** Milliseconds, at most `longestMs`. */
-  milliseconds(name: string, otherwise: number, longestMs: number): number {
-    const value = this.#given[name];
-    if (value === undefined || value === null) return otherwise;
-    if (typeof value === 'number' && value >= 0) return Math.min(value, longestMs);
-    this.#fail(`${name} must be milliseconds of 0 or more`);
-    return otherwise;
-  }
-
-  texts(name: string): readonly string[] {
-    const value = this.#given[name];
-    if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
-    this.#fail(value === undefined || value === null ? `${name} required` : `${name} must be a list of strings`);
-    return [];
-  }
-
-  #fail(problem: string): void {
-    this.problem ??= problem;
-  }
+export function defineTool(offstage: Offstage, definition: ToolDefinition): AgentTool {
+  const { name, description, parameters, call, refused = (message) => `[${name} error] ${message}` } = definition;
+  return {
+    name,
+    description,
+    parameters,
+    async execute(given, context = {}) {
+      const caller = new Caller(offstage, context);
+      try {
+        return await call(new ToolArguments(given, parameters), caller);
+      } catch (error) {
+        caller.throwIfEnding();
+        if (error instanceof BadArgument || isOffstageError(error)) return refused(error.message);
+        throw error;
+      }
+    },
+  };
 }
