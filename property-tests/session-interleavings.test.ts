@@ -27,6 +27,7 @@ it(
             executors: { gate: crowd.gate },
             agents: { default: crowd.factory },
             points: crowd.pauses.points,
+            notices: false,
           }),
         );
         const { offstage } = crowd.engine;

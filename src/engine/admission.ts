@@ -11,7 +11,6 @@
  * ADM7  What was asked for before a stop of its task or session, and is not accepted yet, is refused; so is everything for what is being removed.
  */
 import { queuedContext } from '../actors/job-actor.ts';
-import { cardIdOf } from '../model/cards.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView, SessionRow } from '../model/records.ts';
@@ -310,10 +309,9 @@ export class Admission {
     const { content } = prepared;
     const at = core.settings.clock.now();
     const ordinal = core.loop.nextOrdinal();
-    const jobId = content.jobId ?? core.settings.ids.jobId(ordinal);
     const base: JobBase = {
       ordinal,
-      jobId,
+      jobId: content.jobId ?? core.settings.ids.jobId(ordinal),
       kind: content.kind,
       subject: content.subject,
       description: content.description,
@@ -329,7 +327,6 @@ export class Admission {
       wait: content.wait,
       timeoutMs: content.timeoutMs,
       idleTimeoutMs: content.idleTimeoutMs,
-      cardId: cardIdOf(jobId),
       notifies: !content.wait && this.#isTold(prepared.caller ?? session),
       depth,
       isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,

@@ -3,18 +3,21 @@
  *
  * CDS1  Card and job are one: a card is made from the record that `get` would answer in the same tick.
  * CDS2  In a context running cards are left out, completed ones stand once per source, and of cancelled and errored ones only the mark.
+ * CDS3  Items are the host's: what is no card passes untouched, whatever it does when it is looked at.
  */
-import { type Card, cardOf, jobIdOfCard } from '../model/cards.ts';
-import { offstageError } from '../model/errors.ts';
-import type { CardQuery, ContextBlock, ContextItem } from '../model/requests.ts';
+import { type Card, type ContextItem, cardOf, jobIdIn, jobIdOfCard, markOf, readContextItem } from '../model/cards.ts';
+import { isOffstageError, offstageError } from '../model/errors.ts';
+import { callerOf } from '../model/records.ts';
+import type { CardQuery, ContextBlock } from '../model/requests.ts';
 import { keptCardsOf, readKeptCard } from '../persistence/card-rows.ts';
 import { type StoredJob, toRecord } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import { namesOf, readArray, readOptions } from './check-options.ts';
 import type { Core } from './core.ts';
 import { checkListLimit } from './list-limit.ts';
+import type { LiveJob } from './live-job.ts';
 import type { Sessions } from './sessions.ts';
-import { checkId, isId } from './spawn-request.ts';
+import { checkId, invalidInput, isId } from './spawn-request.ts';
 
 const QUERY_NAMES = namesOf<CardQuery>({ sessionId: true, limit: true, before: true });
 
@@ -32,11 +35,9 @@ export class Cards {
     this.#sessions = sessions;
   }
 
-  /** @throws OffstageError `card.not_found` */
+  /** @throws OffstageError `card.not_found`, `input.invalid` */
   async get(cardId: string): Promise<Card> {
-    const placed = await this.#find(checkId('cardId', cardId));
-    if (placed === null) throw offstageError('card.not_found', { cardId });
-    return placed.card;
+    return (await this.#find('cardId', cardId)).card;
   }
 
   /** Of one conversation, newest first. @throws OffstageError `session.not_found`, `card.not_found` for an unknown `before`, `input.invalid` */
@@ -44,30 +45,32 @@ export class Cards {
     const query = readOptions('query', given, QUERY_NAMES);
     const limit = checkListLimit(query.limit);
     const { sessionId } = await this.#sessions.get(query.sessionId);
-    const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : await this.#ordinalOf(query.before);
-    const { jobs, rows, store } = this.#core;
-    const bound = Math.min(before, this.#core.loop.lastOrdinal + 1);
-    const placed: Placed[] = [];
+    const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : (await this.#find('before', query.before)).ordinal;
+    const { jobs, rows, store, loop } = this.#core;
+    // As of this very tick, although the store is read later: see `Queries`.
+    const bound = Math.min(before, loop.lastOrdinal + 1);
+    const isAsked = ({ base }: Pick<StoredJob, 'base'>): boolean => base.ordinal < bound && callerOf(base) === sessionId;
     const live = new Set<number>();
+    const found: LiveJob[] = [];
     for (const job of jobs.values()) {
       live.add(job.base.ordinal);
-      if (job.committed === null || job.base.ordinal >= bound || callerOf(job.base) !== sessionId) continue;
-      placed.push({ ordinal: job.base.ordinal, card: cardOf(job.view()) });
+      if (job.committed !== null && isAsked(job)) found.push(job);
     }
+    const placed = found.slice(-limit).map(liveCard);
     const finished = await rows.listFinished({
       before: bound,
       sessionId,
-      matches: ({ base }) => !live.has(base.ordinal) && callerOf(base) === sessionId,
+      matches: (job) => !live.has(job.base.ordinal) && isAsked(job),
       limit,
     });
-    for (const job of finished) placed.push(placedOf(job));
+    placed.push(...finished.map(storedCard));
     placed.push(...(await keptCardsOf(store, sessionId, bound, limit)));
     // Pruned between the two reads, it is there twice.
-    const known = new Map(placed.map((one) => [one.ordinal, one]));
-    return [...known.values()]
-      .sort((a, b) => b.ordinal - a.ordinal)
+    const known = new Map(placed.map((one) => [one.ordinal, one.card]));
+    return [...known]
+      .sort(([a], [b]) => b - a)
       .slice(0, limit)
-      .map(({ card }) => card);
+      .map(([, card]) => card);
   }
 
   /**
@@ -76,27 +79,43 @@ export class Cards {
    * @throws OffstageError `session.not_found`, `input.invalid`
    */
   async expand<Item>(sessionId: string, items: readonly (Item | ContextItem)[]): Promise<readonly (Item | ContextBlock)[]> {
+    const given = readArray('items', items) as readonly (Item | ContextItem)[];
     await this.#sessions.get(checkId('sessionId', sessionId));
+    const cards = await Promise.all(given.map((item) => this.#cardIn(item)));
     const sources = new Set<string>();
-    const expanded: (Item | ContextBlock)[] = [];
-    for (const item of readArray('items', items) as readonly (Item | ContextItem)[]) {
-      const jobId = jobIdIn(item);
-      if (jobId === null) {
-        expanded.push(item as Item);
-        continue;
-      }
-      const card = (await this.#findByJob(jobId))?.card ?? (item as ContextItem);
+    return given.flatMap((item, index): readonly (Item | ContextBlock)[] => {
+      const card = cards[index] ?? null;
+      if (card === null) return [item as Item];
       const block = blockOf(card);
-      if (block === null || (block.status === 'completed' && sources.has(block.source))) continue;
-      if (block.status === 'completed') sources.add(block.source);
-      expanded.push(block);
-    }
-    return expanded;
+      if (block?.status !== 'completed') return block === null ? [] : [block];
+      if (sources.has(block.source)) return [];
+      sources.add(block.source);
+      return [block];
+    });
   }
 
-  async #find(cardId: string): Promise<Placed | null> {
+  /** As its job stands now; as the host has kept it where nobody knows the job, or can read it. Null: it is no card. */
+  async #cardIn(item: unknown): Promise<ContextItem | null> {
+    const jobId = jobIdIn(item);
+    if (jobId === null) return null;
+    try {
+      const placed = isId(jobId) ? await this.#findByJob(jobId) : null;
+      if (placed !== null) return placed.card;
+    } catch (error) {
+      // One row that cannot be read must not keep a whole context from being built.
+      if (!isOffstageError(error, 'store.corrupt')) throw error;
+    }
+    return readContextItem(item);
+  }
+
+  /** @throws OffstageError `card.not_found`, `input.invalid` */
+  async #find(argument: string, cardId: unknown): Promise<Placed> {
+    if (typeof cardId !== 'string') throw invalidInput(argument, 'it must be a string');
+    // It is longer than its job's id, which may be as long as any.
     const jobId = jobIdOfCard(cardId);
-    return jobId === null || jobId === '' ? null : this.#findByJob(jobId);
+    const placed = isId(jobId) ? await this.#findByJob(jobId) : null;
+    if (placed === null) throw offstageError('card.not_found', { cardId });
+    return placed;
   }
 
   async #findByJob(jobId: string): Promise<Placed | null> {
@@ -107,47 +126,30 @@ export class Cards {
     // Accepted while the store was asked.
     const born = this.#live(jobId);
     if (born !== null) return born;
-    if (stored === null) return null;
-    return stored === 'expired' ? readKeptCard(await store.get(KEYS.card(jobId))) : placedOf(stored);
+    // A card outlives the job, and also the mark that there was one.
+    if (stored === null || stored === 'expired') return readKeptCard(await store.get(KEYS.card(jobId)));
+    return storedCard(stored);
   }
 
   #live(jobId: string): Placed | null {
     const job = this.#core.committedJob(jobId);
-    return job === undefined ? null : { ordinal: job.base.ordinal, card: cardOf(job.view()) };
-  }
-
-  async #ordinalOf(cardId: string): Promise<number> {
-    const placed = await this.#find(checkId('before', cardId));
-    if (placed === null) throw offstageError('card.not_found', { cardId });
-    return placed.ordinal;
+    return job === undefined ? null : liveCard(job);
   }
 }
 
-const callerOf = (base: { readonly sessionId: string; readonly callerSessionId: string | null }): string =>
-  base.callerSessionId ?? base.sessionId;
+const liveCard = (job: LiveJob): Placed => ({ ordinal: job.base.ordinal, card: cardOf(job.view()) });
 
-const placedOf = ({ base, snapshot, revision }: StoredJob): Placed => ({
+const storedCard = ({ base, snapshot, revision }: StoredJob): Placed => ({
   ordinal: base.ordinal,
   card: cardOf(toRecord(base, snapshot, revision)),
 });
 
-/** The job of an item that is a card; null for every other item. Total: items are the host's. */
-function jobIdIn(item: unknown): string | null {
-  try {
-    if (typeof item !== 'object' || item === null) return null;
-    const { function: name, attach } = item as Partial<ContextItem>;
-    return name === 'attach' && isId(attach?.job_id) ? attach.job_id : null;
-  } catch {
-    return null;
-  }
-}
-
 /** CDS2. Null: it is left out. */
 function blockOf(card: ContextItem): ContextBlock | null {
-  const { attach, content } = card;
-  const { status, job_id: jobId, session_id: sessionId, head_id: headId, source_commit_id: sourceCommitId, label } = attach;
+  const { status, job_id: jobId, session_id: sessionId, head_id: headId, source_commit_id: sourceCommitId, label } = card.attach;
   if (status === 'running') return null;
-  const text = status === 'completed' ? content : (content.split('\n').at(-1) ?? '');
-  const source = `${sessionId}/${sourceCommitId ?? headId ?? jobId}`;
+  // Both parts may hold anything, so they are not just joined.
+  const source = JSON.stringify([sessionId, sourceCommitId ?? headId ?? jobId]);
+  const text = status === 'completed' ? card.content : markOf(card);
   return { type: 'attach', status, source, jobId, sessionId, headId, sourceCommitId, label, text };
 }

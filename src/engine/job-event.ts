@@ -1,6 +1,7 @@
 /** The record event of one job at one of its snapshots (spec 11): what identifies it and how it stands, not what it was given or made. */
 import { cardIdOf, cardStatusOf } from '../model/cards.ts';
 import type { CardRecordEvent, JobRecordEvent } from '../model/events.ts';
+import { callerOf } from '../model/records.ts';
 import { isFinished, type JobBase, type JobSnapshot, statusOfState } from '../persistence/job-codec.ts';
 
 export function jobEvent(
@@ -38,7 +39,7 @@ export const cardEvent = (base: JobBase, { state, context }: JobSnapshot): Omit<
   type: 'card.updated',
   at: context.completedAt ?? base.createdAt,
   cardId: cardIdOf(base.jobId),
-  sessionId: base.callerSessionId ?? base.sessionId,
+  sessionId: callerOf(base),
   jobId: base.jobId,
   status: cardStatusOf(statusOfState(state)),
 });

@@ -3,7 +3,7 @@
  *
  * NTC1  A notice is a row of the batch that ends its job, and is deleted when the agent has taken it: at least once across crashes, and
  *       twice only where its acceptance was not stored.
- * NTC2  One at a time per session; those that an earlier process left behind are joined into one.
+ * NTC2  One prompt at a time per session; what an earlier process left behind for a session is joined into one.
  * NTC3  It goes through prompt admission like any prompt of a program: it waits for the turn, and launches an agent that is not loaded.
  * NTC4  Who has cancelled the job, or has got its end by other means, is not told; a session that takes no prompts keeps no notice.
  */
@@ -11,19 +11,14 @@ import { SESSION_STATES } from '../machines/session.ts';
 import { finalTextOf } from '../model/cards.ts';
 import { isOffstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
+import { callerOf } from '../model/records.ts';
+import { readKeptCard } from '../persistence/card-rows.ts';
 import { isFinished, statusOfState, toRecord } from '../persistence/job-codec.ts';
-import {
-  callerOf,
-  noticeOf,
-  noticeOperation,
-  readNotice,
-  removeNoticeOperation,
-  type StoredNotice,
-} from '../persistence/notice-rows.ts';
-import { RANGES } from '../persistence/row-keys.ts';
+import { noticeOf, noticeOperation, removeNoticeOperation, type StoredNotice } from '../persistence/notice-rows.ts';
+import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
-import { capText } from './outcome.ts';
+import { capText, errorMessage } from './outcome.ts';
 import type { Prompts } from './prompts.ts';
 import type { Sessions } from './sessions.ts';
 import type { Change, CommitHook } from './transaction.ts';
@@ -40,12 +35,24 @@ export const noticeHook: CommitHook = (_, change) =>
     ? [noticeOperation(noticeOf(change.job.base, statusOfState(change.after.state)))]
     : NONE;
 
-/** What one session is told next, one group after the other. */
+/** What is told in one prompt. */
+interface Parcel {
+  /** Fewer, or none, when the agent gets what they tell by other means. */
+  notices: readonly StoredNotice[];
+  /** Of the prompt that is on its way with it. */
+  promptId: string | null;
+}
+
+/** What one session is told next, one parcel after the other. */
 interface Outbox {
-  readonly groups: (readonly StoredNotice[])[];
-  isDelivering: boolean;
+  readonly parcels: Parcel[];
+  /** The first one is on its way, or waits to be tried again. */
+  isBusy: boolean;
   retryMs: number;
 }
+
+/** `changed`: it is not what it was when it was sent, and is sent anew. */
+type Outcome = 'over' | 'changed' | 'later';
 
 export class Notices {
   readonly #core: Core;
@@ -57,20 +64,20 @@ export class Notices {
     this.#host = host;
   }
 
-  /** What an earlier process left behind. @throws OffstageError `store.failed` */
-  async start(): Promise<void> {
-    const left = new Map<string, StoredNotice[]>();
-    for await (const entry of this.#core.store.range(RANGES.notices)) {
-      const notice = readNotice(entry);
-      if (notice === null) {
-        this.#core.settings.log('error', 'row.unreadable', { key: entry.key, error: 'it is no notice' });
-        continue;
-      }
-      const known = left.get(notice.sessionId);
-      if (known === undefined) left.set(notice.sessionId, [notice]);
+  /** What an earlier process left behind, in the order of its jobs. */
+  start(left: readonly StoredNotice[]): void {
+    if (!this.#core.settings.notices) {
+      // Nobody is told in this process.
+      this.#forget(left);
+      return;
+    }
+    const bySession = new Map<string, StoredNotice[]>();
+    for (const notice of left) {
+      const known = bySession.get(notice.sessionId);
+      if (known === undefined) bySession.set(notice.sessionId, [notice]);
       else known.push(notice);
     }
-    for (const group of left.values()) this.#add(group);
+    for (const notices of bySession.values()) this.#add(notices);
   }
 
   /** The rows of these changes are stored. */
@@ -78,88 +85,95 @@ export class Notices {
     for (const change of changes) {
       if (!isTold(change)) continue;
       const notice = noticeOf(change.job.base, statusOfState(change.after.state));
+      // Answered while the row was on its way to the store.
       if (change.job.isAnswered) this.#forget([notice]);
       else this.#add([notice]);
     }
   }
 
-  /** The session's agent has got the end of the job by other means. */
+  /** The session's agent has got the end of the job by other means, or is about to bring it about itself. */
   received(sessionId: string, jobId: string): void {
     this.#answer(sessionId, jobId);
-    const outbox = this.#outboxes.get(sessionId);
-    if (outbox === undefined) return;
-    const index = outbox.groups.findIndex((group) => group.some((notice) => notice.jobId === jobId));
-    if (index === -1) return;
-    const group = outbox.groups[index] as readonly StoredNotice[];
-    const rest = group.filter((notice) => notice.jobId !== jobId);
-    this.#forget(group.filter((notice) => notice.jobId === jobId));
-    if (rest.length > 0) {
-      outbox.groups[index] = rest;
-      return;
+    for (const parcel of this.#outboxes.get(sessionId)?.parcels ?? []) {
+      const known = parcel.notices.filter((notice) => notice.jobId === jobId);
+      if (known.length === 0) continue;
+      parcel.notices = parcel.notices.filter((notice) => notice.jobId !== jobId);
+      this.#forget(known);
+      // Already taken by the agent, or about to be: then it is told after all.
+      if (parcel.promptId !== null) this.#host.prompts.recall(sessionId, parcel.promptId);
     }
-    outbox.groups.splice(index, 1);
-    // On its way: it is taken out of the line, if it is still there.
-    if (index === 0 && outbox.isDelivering) this.#host.prompts.recall(sessionId, promptIdOf(group));
-    if (outbox.groups.length === 0 && !outbox.isDelivering) this.#outboxes.delete(sessionId);
   }
 
-  /** It has not ended yet, and its end, with that of all below it, is nothing new to the caller: who cancels it says so before. */
+  /** Its end is not stored yet, and nothing new to the caller: who cancels it says so before, and all below it ends with it. */
   #answer(sessionId: string, jobId: string): void {
     const { jobs, lineage } = this.#core;
     const root = jobs.get(jobId);
-    if (root === undefined || root.isDecidedEnd) return;
-    for (const id of [jobId, ...lineage.descendants(jobId)]) {
+    if (root === undefined) return;
+    if (callerOf(root.base) === sessionId) root.isAnswered = true;
+    if (root.isDecidedEnd) return;
+    for (const id of lineage.descendants(jobId)) {
       const job = jobs.get(id);
       if (job !== undefined && !job.isDecidedEnd && callerOf(job.base) === sessionId) job.isAnswered = true;
     }
   }
 
-  #add(group: readonly StoredNotice[]): void {
-    const sessionId = group[0]?.sessionId ?? '';
+  #add(notices: readonly StoredNotice[]): void {
+    const sessionId = notices[0]?.sessionId ?? '';
     let outbox = this.#outboxes.get(sessionId);
     if (outbox === undefined) {
-      outbox = { groups: [], isDelivering: false, retryMs: LIMITS.firstNoticeRetryMs };
+      outbox = { parcels: [], isBusy: false, retryMs: LIMITS.firstNoticeRetryMs };
       this.#outboxes.set(sessionId, outbox);
     }
-    outbox.groups.push(group);
-    this.#next(sessionId, outbox);
+    outbox.parcels.push({ notices, promptId: null });
+    if (!outbox.isBusy) this.#next(sessionId, outbox);
   }
 
   /** In the next turn: whoever waits for the end of the job gets it first. */
   #next(sessionId: string, outbox: Outbox): void {
-    if (outbox.isDelivering) return;
-    outbox.isDelivering = true;
+    outbox.isBusy = true;
     this.#core.settings.clock.nextTurn(() => void this.#deliver(sessionId, outbox));
   }
 
   async #deliver(sessionId: string, outbox: Outbox): Promise<void> {
-    const group = outbox.groups[0];
-    let isLater = false;
-    try {
-      if (group !== undefined && (await this.#isWanted(sessionId))) {
-        const content = await this.#textOf(group);
-        // Received by other means while its text was read.
-        if (outbox.groups[0] === group)
-          await this.#host.prompts.deliver(sessionId, { promptId: promptIdOf(group), content, origin: 'synthetic' });
-      }
-    } catch (error) {
-      isLater = this.#isWorthAnotherTry(error);
-      if (!isLater) this.#core.settings.log('info', 'notice.dropped', { sessionId, error: String((error as Error).message) });
+    const [parcel] = outbox.parcels;
+    if (parcel === undefined) return;
+    const outcome = await this.#send(sessionId, parcel);
+    // Also while the engine closes: what was taken is not told again.
+    if (outcome === 'over') {
+      outbox.parcels.shift();
+      this.#forget(parcel.notices);
     }
-    outbox.isDelivering = false;
     if (this.#core.isClosing) return;
-    if (isLater) {
+    if (outcome === 'later') {
       this.#core.timers.after(outbox.retryMs, () => this.#next(sessionId, outbox), { background: true });
       outbox.retryMs = Math.min(LIMITS.lastNoticeRetryMs, outbox.retryMs * 2);
       return;
     }
     outbox.retryMs = LIMITS.firstNoticeRetryMs;
-    if (group !== undefined && outbox.groups[0] === group) {
-      outbox.groups.shift();
-      this.#forget(group);
-    }
-    if (outbox.groups.length > 0) this.#next(sessionId, outbox);
+    if (outbox.parcels.length > 0) this.#next(sessionId, outbox);
     else this.#outboxes.delete(sessionId);
+  }
+
+  async #send(sessionId: string, parcel: Parcel): Promise<Outcome> {
+    if (this.#core.isClosing) return 'later';
+    const told = parcel.notices;
+    const isChanged = (): boolean => parcel.notices !== told;
+    try {
+      if (told.length === 0 || !(await this.#isWanted(sessionId))) return 'over';
+      const content = await this.#textOf(told);
+      if (isChanged()) return 'changed';
+      const promptId = `notice_${told[0]?.jobId ?? ''}`;
+      parcel.promptId = promptId;
+      await this.#host.prompts.deliver(sessionId, { promptId, content, origin: 'synthetic' }, () => !isChanged());
+      return 'over';
+    } catch (error) {
+      if (isChanged()) return 'changed';
+      if (this.#isWorthAnotherTry(error)) return 'later';
+      this.#core.settings.log('info', 'notice.dropped', { sessionId, error: errorMessage(error) });
+      return 'over';
+    } finally {
+      parcel.promptId = null;
+    }
   }
 
   /** NTC4. */
@@ -168,7 +182,7 @@ export class Notices {
     return !SESSION_STATES[row.state].terminal;
   }
 
-  /** The agent could not be started, or went: it may come again. Whoever refuses the prompt itself will refuse it again. */
+  /** The agent could not be started, or went: it may come again. Whoever has stopped the session, or taken the prompt back, has meant it. */
   #isWorthAnotherTry(error: unknown): boolean {
     if (this.#core.isClosing) return true;
     return (
@@ -178,20 +192,31 @@ export class Notices {
     );
   }
 
-  async #textOf(group: readonly StoredNotice[]): Promise<string> {
-    const texts = await Promise.all(group.map((notice) => this.#one(notice, LIMITS.noticeBytes / group.length)));
-    return texts.join('\n\n');
+  async #textOf(notices: readonly StoredNotice[]): Promise<string> {
+    const bytes = Math.floor(LIMITS.noticeBytes / notices.length);
+    const texts = await Promise.all(
+      notices.map(async ({ jobId, status, subject }) => {
+        const text = await this.#endOf(jobId);
+        return `[task ${jobId} ${status}] ${subject}\n${text === '' ? '(no output)' : capText(text, bytes)}`;
+      }),
+    );
+    return capText(texts.join('\n\n'), LIMITS.inputBytes);
   }
 
-  async #one({ jobId, status, subject }: StoredNotice, bytes: number): Promise<string> {
-    const stored = await this.#core.rows.find(jobId);
-    let text = '';
-    if (stored !== null && stored !== 'expired') {
+  /** What the job came to, in words. */
+  async #endOf(jobId: string): Promise<string> {
+    const { rows, store } = this.#core;
+    try {
+      const stored = await rows.find(jobId);
+      if (stored === null || stored === 'expired') return readKeptCard(await store.get(KEYS.card(jobId)))?.card.content ?? '';
       const record = toRecord(stored.base, stored.snapshot, stored.revision);
-      const parts = status === 'completed' ? [finalTextOf(record)] : [record.resultText ?? '', record.error?.message ?? ''];
-      text = parts.filter((part) => part !== '').join('\n');
+      if (record.status === 'completed') return finalTextOf(record);
+      return [record.resultText ?? '', record.error?.message ?? ''].filter((part) => part !== '').join('\n');
+    } catch (error) {
+      // It stays so: waiting for another try would hold up all that comes after it.
+      if (isOffstageError(error, 'store.corrupt')) return '(its record cannot be read)';
+      throw error;
     }
-    return `[task ${jobId} ${status}] ${subject}\n${text === '' ? '(no output)' : capText(text, bytes)}`;
   }
 
   #forget(notices: readonly StoredNotice[]): void {
@@ -199,5 +224,3 @@ export class Notices {
     this.#core.submit({ changes: [], rows: notices.map((notice) => removeNoticeOperation(notice)) });
   }
 }
-
-const promptIdOf = ([first]: readonly StoredNotice[]): string => `notice_${first?.jobId ?? ''}`;

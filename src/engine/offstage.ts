@@ -139,6 +139,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     }).verbs;
     this.#retention = new RetentionSweep(core);
     this.#retention.start();
+    this.#rooms.tellLeft(recovered.notices);
   }
 
   /**

@@ -33,6 +33,9 @@ const PROMPT_NAMES = namesOf<PromptOptions>({ content: true, origin: true, whenB
 
 type Accepted = Extract<PromptAnswer, { accepted: true }>;
 
+const recalled = (): OffstageError =>
+  offstageError('prompt.interrupted', { message: 'what it would have told is known already' });
+
 const answerKey = (sessionId: string, promptId: string): string => JSON.stringify([sessionId, promptId]);
 
 export interface PromptsHost {
@@ -98,26 +101,33 @@ export class Prompts {
 
   /**
    * A prompt of the engine itself: resolves when the agent has taken it, now or in its turn. It outlives the agent that is there now.
+   * `isWanted` is asked before it is put in line; afterwards it is `recall`ed.
    * @throws OffstageError why it was not taken
    */
-  deliver(sessionId: string, request: PromptRequest): Promise<void> {
+  async deliver(sessionId: string, request: PromptRequest, isWanted: () => boolean): Promise<void> {
     const stamp = this.#core.epochs.stamp();
-    return new Promise<void>((resolve, reject) => {
-      const wait = (session: LiveSession): void =>
+    let inLine: Promise<void> | null = null;
+    const queue = (session: LiveSession): void => {
+      if (!isWanted()) throw recalled();
+      inLine = new Promise((resolve, reject) => {
         this.line.addOwn(session, request, (error) => (error === null ? resolve() : reject(error)));
-      this.#ask(sessionId, request, wait, stamp).then((answer) => {
-        if (answer !== undefined) resolve();
-      }, reject);
-    }).finally(() => this.#core.epochs.release(stamp));
+      });
+      // Looked at below, and perhaps told before that.
+      inLine.catch(() => {});
+    };
+    try {
+      await this.#ask(sessionId, request, queue, stamp);
+    } finally {
+      this.#core.epochs.release(stamp);
+    }
+    await inLine;
   }
 
   /** Takes such a prompt back, if it still waits. */
   recall(sessionId: string, promptId: string): void {
     const session = this.#core.liveness.find(sessionId);
     const ticket = session?.tickets.find(({ request, onOutcome }) => onOutcome !== null && request.promptId === promptId);
-    if (session == null || ticket === undefined) return;
-    const error = offstageError('prompt.interrupted', { message: 'what it would have told is known already' });
-    void this.line.withdraw(session, ticket, 'dropped', error);
+    if (session != null && ticket !== undefined) void this.line.withdraw(session, ticket, 'dropped', recalled());
   }
 
   /** A prompt that is on its way and has not begun ends here, in this instant; one that has begun ends with its agent. */

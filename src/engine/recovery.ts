@@ -14,6 +14,7 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
+import { readNotices, type StoredNotice } from '../persistence/notice-rows.ts';
 import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
@@ -55,6 +56,8 @@ export interface RecoveryReport {
 
 export interface Recovered {
   readonly report: RecoveryReport;
+  /** That agents have not taken, those of the jobs that were abandoned just now included. */
+  readonly notices: readonly StoredNotice[];
   readonly seq: number;
   readonly ordinal: number;
 }
@@ -107,7 +110,10 @@ export async function recover(
     processes,
   };
   const sync = settings.durability === 'full';
-  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal };
+  const lastSeq = await writeAll(store, steps, { seq, ordinal, sync });
+  const { notices, unreadable } = await readNotices(store);
+  for (const key of unreadable) log('error', 'row.unreadable', { key, error: 'it is no notice' });
+  return { report, notices, seq: lastSeq, ordinal };
 }
 
 async function reapAll(store: Store, { log }: Pick<Settings, 'log'>, reap: ProcessReaper): Promise<RecoveryReport['processes']> {

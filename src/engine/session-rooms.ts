@@ -4,11 +4,11 @@
  * SRM1  What frees the foreground, whoever says so, serves the prompts that wait.
  */
 import type { SessionView, TaskView, WorkloadView } from '../model/activity.ts';
-import type { Card } from '../model/cards.ts';
+import type { Card, ContextItem } from '../model/cards.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { TaskState } from '../model/records.ts';
-import type { CardQuery, ContextBlock, ContextItem, RowQuery } from '../model/requests.ts';
+import type { CardQuery, ContextBlock, RowQuery } from '../model/requests.ts';
 import type {
   Changed,
   CompleteWorkload,
@@ -20,6 +20,7 @@ import type {
   WorkloadSnapshot,
 } from '../model/session-requests.ts';
 import type { StopOptions, StopResult } from '../model/stop.ts';
+import type { StoredNotice } from '../persistence/notice-rows.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
 import { Cards } from './cards.ts';
@@ -43,6 +44,7 @@ export class SessionRooms {
   readonly #core: Core;
   readonly #agents: AgentRunner;
   readonly #prompts: Prompts;
+  readonly #notices: Notices;
   readonly views: SessionViews;
   readonly sessionVerbs;
   readonly taskVerbs;
@@ -85,11 +87,15 @@ export class SessionRooms {
     this.sessionVerbs = sessionVerbs(core, rooms);
     this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
-    const notices = new Notices(core, { prompts: this.#prompts, sessions });
-    core.onJobsCommitted = (changes) => notices.committed(changes);
-    notices.start().catch((error) => core.report('notices.failed', error));
-    this.noticeVerbs = noticeVerbs(core, notices);
+    this.#notices = new Notices(core, { prompts: this.#prompts, sessions });
+    core.onJobsCommitted = (changes) => this.#notices.committed(changes);
+    this.noticeVerbs = noticeVerbs(core, this.#notices);
     this.cardVerbs = cardVerbs(core, new Cards(core, sessions));
+  }
+
+  /** What an earlier process has not told its agents is told now. */
+  tellLeft(left: readonly StoredNotice[]): void {
+    this.#notices.start(left);
   }
 
   /** Ends prompts and agents; resolves when the agents have closed. */

@@ -3,8 +3,9 @@
  *
  * CRD1  A card is a pure function of its job's record: whoever reads both at one instant reads the same (G4).
  * CRD2  It lies in the caller's session and names the session that the job runs on.
+ * CRD3  What is kept of a card, by a host or in a row, may be anything; it is read here, once, and never throws.
  */
-import type { JobRecord } from './records.ts';
+import { callerOf, isTerminal, type JobRecord } from './records.ts';
 
 /** What a card shows of its job's status; everything before the end is `running`. */
 export type CardStatus = 'running' | 'completed' | 'cancelled' | 'errored';
@@ -28,6 +29,9 @@ export interface Card {
   };
 }
 
+/** An item of a conversation that is a card: what `cards.get` answered, as the host has kept it. */
+export type ContextItem = Pick<Card, 'function' | 'content' | 'attach'>;
+
 /**
  * The word on a card's badge.
  * @example
@@ -47,8 +51,7 @@ export const cardIdOf = (jobId: string): string => `${PREFIX}${jobId}`;
 /** The job whose card it is; null when it is no id of a card. */
 export const jobIdOfCard = (cardId: string): string | null => (cardId.startsWith(PREFIX) ? cardId.slice(PREFIX.length) : null);
 
-export const cardStatusOf = (status: JobRecord['status']): CardStatus =>
-  status === 'completed' || status === 'cancelled' || status === 'errored' ? status : 'running';
+export const cardStatusOf = (status: JobRecord['status']): CardStatus => (isTerminal(status) ? status : 'running');
 
 type Shown = Pick<
   JobRecord,
@@ -73,7 +76,7 @@ type Shown = Pick<
 export function cardOf(job: Shown): Card {
   return {
     cardId: cardIdOf(job.jobId),
-    sessionId: job.callerSessionId ?? job.sessionId,
+    sessionId: callerOf(job),
     function: 'attach',
     content: contentOf(job),
     attach: {
@@ -102,6 +105,50 @@ function contentOf(job: Shown): string {
   }
 }
 
+/** What stands for a cancelled or errored job where its text is not shown: its mark, which has one line, or its whole message. */
+export const markOf = ({ content, attach: { status } }: ContextItem): string =>
+  status === 'cancelled' ? content.slice(content.lastIndexOf('\n') + 1) : content;
+
 /** What a completed job answered, as text; the result as JSON where it has no text. */
 export const finalTextOf = ({ resultText, result }: Pick<JobRecord, 'resultText' | 'result'>): string =>
   resultText ?? (result === null ? '' : JSON.stringify(result));
+
+/** The job of an item that is a card of one; null for everything else (CRD3). */
+export function jobIdIn(item: unknown): string | null {
+  try {
+    if (typeof item !== 'object' || item === null) return null;
+    const { function: name, attach } = item as Partial<ContextItem>;
+    const jobId: unknown = name === 'attach' ? attach?.job_id : null;
+    return typeof jobId === 'string' ? jobId : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A copy of an item that is a whole card; null for everything else (CRD3). */
+export function readContextItem(item: unknown): ContextItem | null {
+  try {
+    const { function: name, content, attach } = item as ContextItem;
+    const { session_id, job_id, status, head_id = null, source_commit_id = null, label } = attach;
+    const isWhole =
+      name === 'attach' &&
+      [content, session_id, job_id, label].every((text) => typeof text === 'string') &&
+      [head_id, source_commit_id].every((id) => id === null || typeof id === 'string') &&
+      Object.hasOwn(CARD_BADGES, status);
+    return isWhole ? { function: name, content, attach: { session_id, job_id, status, head_id, source_commit_id, label } } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The same with what only a card of ours has; null for everything else (CRD3). */
+export function readCard(value: unknown): Card | null {
+  try {
+    const item = readContextItem(value);
+    const { cardId, sessionId } = value as Card;
+    const isWhole = item !== null && cardId === cardIdOf(item.attach.job_id) && typeof sessionId === 'string';
+    return isWhole ? { cardId, sessionId, ...item } : null;
+  } catch {
+    return null;
+  }
+}

@@ -2,7 +2,7 @@
  * What callers hand in and get back (api.md): shapes only, no rules.
  */
 import type { SessionView, TaskView } from './activity.ts';
-import type { Card, CardStatus } from './cards.ts';
+import type { CardStatus } from './cards.ts';
 import type { ContextMode, JobStatus, JobView } from './records.ts';
 
 /** What to run, and for whom. Only `kind` is required. */
@@ -195,7 +195,7 @@ export interface Snapshot {
 /** Which sessions or tasks a list shows. */
 export interface RowQuery {
   readonly limit?: number;
-  /** An id: only rows created before it. */
+  /** An id: only what was created before it. */
   readonly before?: string;
 }
 
@@ -206,15 +206,10 @@ export interface TaskQuery extends RowQuery {
 }
 
 /** Which cards a list shows. */
-export interface CardQuery extends Omit<RowQuery, 'before'> {
+export interface CardQuery extends RowQuery {
   /** The conversation they stand in. */
   readonly sessionId: string;
-  /** A cardId: only cards made before it. */
-  readonly before?: string;
 }
-
-/** An item of a conversation that is a card: what `cards.get` answered, as the host has kept it. */
-export type ContextItem = Pick<Card, 'function' | 'content' | 'attach'>;
 
 /** What a card comes to in a context. */
 export interface ContextBlock {

@@ -4,8 +4,7 @@
  * CRW1  The card is kept in the batch that prunes its job, so that at every instant there is the one or the other.
  * CRW2  A row that cannot be read is no card, and hides no other.
  */
-import type { Card } from '../model/cards.ts';
-import { cardOf } from '../model/cards.ts';
+import { type Card, cardOf, readCard } from '../model/cards.ts';
 import { type StoredJob, toRecord } from './job-codec.ts';
 import { decodeOrdinal } from './key-encoding.ts';
 import { KEYS, RANGES } from './row-keys.ts';
@@ -17,21 +16,21 @@ export interface KeptCard {
   readonly card: Card;
 }
 
-export function keepCardOperations({ base, snapshot, revision }: StoredJob): StoreOperation[] {
-  const card = cardOf(toRecord(base, snapshot, revision));
-  return [
-    { type: 'put', key: KEYS.card(base.jobId), value: JSON.stringify([base.ordinal, card]) },
-    { type: 'put', key: KEYS.sessionCard(card.sessionId, base.ordinal), value: base.jobId },
-  ];
-}
+export const keepCardOperations = ({ base, snapshot, revision }: StoredJob): StoreOperation[] =>
+  keptCardOperations({ ordinal: base.ordinal, card: cardOf(toRecord(base, snapshot, revision)) });
+
+export const keptCardOperations = ({ ordinal, card }: KeptCard): StoreOperation[] => [
+  { type: 'put', key: KEYS.card(card.attach.job_id), value: JSON.stringify([ordinal, card]) },
+  { type: 'put', key: KEYS.sessionCard(card.sessionId, ordinal), value: card.attach.job_id },
+];
 
 /** Null when it is none. */
 export function readKeptCard(value: string | undefined): KeptCard | null {
   if (value === undefined) return null;
   try {
-    const [ordinal, card] = JSON.parse(value) as [unknown, Partial<Card> | null];
-    const isCard = Number.isSafeInteger(ordinal) && typeof card?.cardId === 'string' && typeof card.sessionId === 'string';
-    return isCard && typeof card.attach === 'object' ? { ordinal: ordinal as number, card: card as Card } : null;
+    const [ordinal, kept] = JSON.parse(value) as [unknown, unknown];
+    const card = readCard(kept);
+    return Number.isSafeInteger(ordinal) && card !== null ? { ordinal: ordinal as number, card } : null;
   } catch {
     return null;
   }
@@ -39,12 +38,24 @@ export function readKeptCard(value: string | undefined): KeptCard | null {
 
 /** Newest first. @throws OffstageError `store.failed`, `store.closed` */
 export async function keptCardsOf(store: Store, sessionId: string, before: number, limit: number): Promise<readonly KeptCard[]> {
-  const range = RANGES.sessionCards(sessionId);
-  const jobIds: string[] = [];
-  const end = KEYS.sessionCard(sessionId, before);
-  for await (const { value } of store.range({ gte: range.gte, lt: end, reverse: true, limit })) jobIds.push(value);
-  const rows = await store.getMany(jobIds.map((jobId) => KEYS.card(jobId)));
-  return rows.flatMap((row) => readKeptCard(row) ?? []);
+  const { gte } = RANGES.sessionCards(sessionId);
+  const kept: KeptCard[] = [];
+  for (let end = before; kept.length < limit; ) {
+    const page: { readonly ordinal: number; readonly jobId: string }[] = [];
+    for await (const { key, value } of store.range({ gte, lt: KEYS.sessionCard(sessionId, end), reverse: true, limit })) {
+      page.push({ ordinal: decodeOrdinal(key.slice(gte.length)), jobId: value });
+    }
+    const rows = await store.getMany(page.map(({ jobId }) => KEYS.card(jobId)));
+    for (const [index, { ordinal }] of page.entries()) {
+      const one = readKeptCard(rows[index]);
+      // The id of a job that was forgotten long ago may have been used again, and then its newer card is here.
+      if (one !== null && one.ordinal === ordinal) kept.push(one);
+    }
+    const last = page.at(-1);
+    if (page.length < limit || last === undefined) break;
+    end = last.ordinal;
+  }
+  return kept.slice(0, limit);
 }
 
 /** Everything kept of the conversation goes with it. @throws OffstageError `store.failed`, `store.closed` */
@@ -55,6 +66,3 @@ export async function removeCardsOperations(store: Store, sessionId: string): Pr
   }
   return operations;
 }
-
-/** The ordinal in a key of `w/`. */
-export const ordinalOfCardKey = (key: string): number => decodeOrdinal(key.slice(key.lastIndexOf('/') + 1));

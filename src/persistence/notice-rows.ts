@@ -1,9 +1,9 @@
 /** Notices about ended jobs, for callers whose agents have not taken them yet (spec 9): the outbox. */
-import type { JobStatus } from '../model/records.ts';
+import { callerOf, isTerminal, JOB_STATUSES, type JobStatus } from '../model/records.ts';
 import type { JobBase } from './job-codec.ts';
 import { decodeId, decodeOrdinal } from './key-encoding.ts';
-import { KEYS } from './row-keys.ts';
-import type { StoreEntry, StoreOperation } from './store.ts';
+import { KEYS, RANGES } from './row-keys.ts';
+import type { Store, StoreEntry, StoreOperation } from './store.ts';
 
 export interface StoredNotice {
   /** Whose agent is told: the caller's. */
@@ -14,9 +14,6 @@ export interface StoredNotice {
   readonly status: JobStatus;
   readonly subject: string;
 }
-
-export const callerOf = ({ callerSessionId, sessionId }: Pick<JobBase, 'callerSessionId' | 'sessionId'>): string =>
-  callerSessionId ?? sessionId;
 
 export const noticeOf = (base: JobBase, status: JobStatus): StoredNotice => ({
   sessionId: callerOf(base),
@@ -40,11 +37,27 @@ export const removeNoticeOperation = ({ sessionId, ordinal }: Pick<StoredNotice,
 /** Null when it is none. */
 export function readNotice({ key, value }: StoreEntry): StoredNotice | null {
   try {
-    const [, session = '', ordinal = ''] = key.split('/');
+    const [, session = '', digits = '', ...rest] = key.split('/');
     const [jobId, status, subject] = JSON.parse(value) as [unknown, unknown, unknown];
-    if (typeof jobId !== 'string' || typeof status !== 'string' || typeof subject !== 'string') return null;
-    return { sessionId: decodeId(session), ordinal: decodeOrdinal(ordinal), jobId, status: status as JobStatus, subject };
+    if (rest.length > 0 || typeof jobId !== 'string' || typeof subject !== 'string' || !isEnd(status)) return null;
+    return { sessionId: decodeId(session), ordinal: decodeOrdinal(digits), jobId, status, subject };
   } catch {
     return null;
   }
+}
+
+const isEnd = (status: unknown): status is JobStatus => JOB_STATUSES.some((known) => known === status && isTerminal(known));
+
+/** Readable ones, as they were made, and the keys of the others. @throws OffstageError `store.failed`, `store.closed` */
+export async function readNotices(
+  store: Store,
+): Promise<{ readonly notices: readonly StoredNotice[]; readonly unreadable: readonly string[] }> {
+  const notices: StoredNotice[] = [];
+  const unreadable: string[] = [];
+  for await (const entry of store.range(RANGES.notices)) {
+    const notice = readNotice(entry);
+    if (notice === null) unreadable.push(entry.key);
+    else notices.push(notice);
+  }
+  return { notices, unreadable };
 }
