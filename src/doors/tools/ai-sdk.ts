@@ -4,7 +4,7 @@ import { offstageError } from '../../model/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { AgentTool, ToolContext } from './tool.ts';
 
-/** As `generateText({tools})` takes it. */
+/** As `generateText({ tools })` takes it. */
 export interface AiSdkTool {
   readonly description: string;
   /** A schema of the AI SDK. */
@@ -17,21 +17,21 @@ export interface AiSdkTool {
  * Tools by their names. `context` says on whose behalf a model calls them; the signal of each call comes from the AI SDK.
  * @throws OffstageError `package.missing` when `ai` is not installed
  * @example
- * const { text } = await generateText({ model, prompt, tools: toAiSdkTools(agentTools(offstage), { sessionId }), stopWhen: stepCountIs(10) });
+ * const tools = toAiSdkTools(agentTools(offstage), { sessionId });
+ * const { text } = await generateText({ model, prompt: 'Why does the build fail?', tools, stopWhen: stepCountIs(20) });
  */
 export function toAiSdkTools(tools: readonly AgentTool[], context: Omit<ToolContext, 'signal'> = {}): Record<string, AiSdkTool> {
   const jsonSchema = schemaMaker();
-  return Object.fromEntries(
-    tools.map((tool): [string, AiSdkTool] => [
-      tool.name,
-      {
-        description: tool.description,
-        inputSchema: jsonSchema(tool.parameters),
-        execute: (input, { abortSignal }) =>
-          tool.execute(input, { ...context, ...(abortSignal === undefined ? {} : { signal: abortSignal }) }),
-      },
-    ]),
-  );
+  const entries = tools.map(({ name, description, parameters, execute }): [string, AiSdkTool] => [
+    name,
+    {
+      description,
+      inputSchema: jsonSchema(parameters),
+      execute: (input, { abortSignal }) =>
+        execute(input, abortSignal === undefined ? context : { ...context, signal: abortSignal }),
+    },
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** Loaded only here: nobody else needs the package. */
