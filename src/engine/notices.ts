@@ -9,7 +9,7 @@
  */
 import { SESSION_STATES } from '../machines/session.ts';
 import { finalTextOf } from '../model/cards.ts';
-import { isOffstageError } from '../model/errors.ts';
+import { type ErrorCode, isOffstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { callerOf } from '../model/records.ts';
 import { readKeptCard } from '../persistence/card-rows.ts';
@@ -34,6 +34,18 @@ export const noticeHook: CommitHook = (_, change) =>
   isTold(change) && !change.job.isAnswered
     ? [noticeOperation(noticeOf(change.job.base, statusOfState(change.after.state)))]
     : NONE;
+
+/** There is nobody to tell any more, or somebody has meant it so. Whatever else an agent, its start or the store says may be over soon. */
+const FINAL: readonly ErrorCode[] = [
+  'agent.unknown',
+  'prompt.interrupted',
+  'session.not_found',
+  'session.not_promptable',
+  'session.stopped',
+  'task.stopping',
+];
+
+const isFinal = (error: unknown): boolean => FINAL.some((code) => isOffstageError(error, code));
 
 /** What is told in one prompt. */
 interface Parcel {
@@ -168,7 +180,7 @@ export class Notices {
       return 'over';
     } catch (error) {
       if (isChanged()) return 'changed';
-      if (this.#isWorthAnotherTry(error)) return 'later';
+      if (this.#core.isClosing || !isFinal(error)) return 'later';
       this.#core.settings.log('info', 'notice.dropped', { sessionId, error: errorMessage(error) });
       return 'over';
     } finally {
@@ -180,16 +192,6 @@ export class Notices {
   async #isWanted(sessionId: string): Promise<boolean> {
     const row = this.#core.liveness.find(sessionId)?.row ?? (await this.#host.sessions.resolve(sessionId));
     return !SESSION_STATES[row.state].terminal;
-  }
-
-  /** The agent could not be started, or went: it may come again. Whoever has stopped the session, or taken the prompt back, has meant it. */
-  #isWorthAnotherTry(error: unknown): boolean {
-    if (this.#core.isClosing) return true;
-    return (
-      isOffstageError(error) &&
-      (error.code.startsWith('agent.') || error.code.startsWith('store.')) &&
-      error.code !== 'agent.unknown'
-    );
   }
 
   async #textOf(notices: readonly StoredNotice[]): Promise<string> {
