@@ -12,7 +12,7 @@ import { cardIdOf } from '../../model/cards.ts';
 import { isOffstageError, type OffstageError } from '../../model/errors.ts';
 import type { JobContext } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { JobView } from '../../model/records.ts';
+import { callerOf, type JobView } from '../../model/records.ts';
 import type { ToolContext } from './tool.ts';
 
 /** A job as a caller finds it; `expired`: it was pruned. */
@@ -66,8 +66,8 @@ export class Caller {
   }
 
   /** Its agent has got the end of the job here: no notice tells it again. */
-  received({ jobId, callerSessionId, sessionId }: JobView): void {
-    if (this.sessionId === (callerSessionId ?? sessionId)) this.offstage.notices.received(this.sessionId, jobId);
+  received(job: JobView): void {
+    if (this.sessionId === callerOf(job)) this.offstage.notices.received(this.sessionId, job.jobId);
   }
 
   async #reaches(job: Link): Promise<boolean> {
