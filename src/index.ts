@@ -44,9 +44,11 @@ export type {
   ToolWork,
   TurnEnd,
 } from './model/agent.ts';
+export { CARD_BADGES, type Card, type CardStatus, type ContextItem, cardOf } from './model/cards.ts';
 export type { Clock, IdSource, StopTimer } from './model/clock.ts';
 export { ERRORS, type ErrorCode, isOffstageError, OffstageError } from './model/errors.ts';
 export {
+  type CardRecordEvent,
   isVolatileEvent,
   type JobEventBody,
   type JobRecordEvent,
@@ -55,6 +57,7 @@ export {
   type RecordEvent,
   type ResyncEvent,
   type SessionRecordEvent,
+  type SessionRemovedEvent,
   type TaskActivityEvent,
   type TaskRecordEvent,
   type VolatileEvent,
@@ -98,9 +101,13 @@ export {
   type TerminalStatus,
 } from './model/records.ts';
 export type {
+  AgentsHealth,
   CancelManyResult,
   CancelManySelector,
   CancelOptions,
+  CancelPlanOptions,
+  CardQuery,
+  ContextBlock,
   Durability,
   Health,
   ListQuery,
@@ -109,12 +116,15 @@ export type {
   MissingEntry,
   PlanOptions,
   PlanSpec,
+  PlanStatus,
   PoolHealth,
   Retention,
   RowQuery,
+  RunOptions,
   Snapshot,
   SpawnOptions,
   StoreHealth,
+  TaskQuery,
   WaitManyEntry,
   WaitManyOptions,
   WaitOptions,
@@ -129,6 +139,16 @@ export type {
   RegisterWorkload,
   WorkloadSnapshot,
 } from './model/session-requests.ts';
+export type {
+  ConfirmedAnswer,
+  ConfirmOptions,
+  LiveWork,
+  RemoveOptions,
+  StopEntry,
+  StopOptions,
+  StopReport,
+  StopResult,
+} from './model/stop.ts';
 export { type BuiltInKinds, type OpenOptions, open } from './open.ts';
 export { type LevelStoreOptions, levelStore } from './persistence/level-store.ts';
 export { memoryStore } from './persistence/memory-store.ts';

@@ -1,4 +1,7 @@
 /** The tools in an agent loop of the AI SDK, with a model that is scripted. */
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { generateText, stepCountIs, type ToolSet } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { describe, expect, it } from 'vitest';
@@ -47,6 +50,20 @@ describe('toAiSdkTools', () => {
     }
     const plain: readonly AgentTool[] = agentTools(engine.offstage);
     expect(Object.keys(toAiSdkTools(plain))).toHaveLength(4);
+  });
+
+  it('load the AI SDK when they are asked for, and not before', async () => {
+    const script = `
+      import { createRequire } from 'node:module';
+      import { toAiSdkTools } from 'offstage/tools';
+      const { cache } = createRequire(import.meta.url);
+      const isLoaded = () => Object.keys(cache).some((path) => path.includes('/node_modules/ai/'));
+      const before = isLoaded();
+      toAiSdkTools([]);
+      console.log(before, isLoaded());`;
+    const cwd = resolve(import.meta.dirname, '../..');
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd });
+    expect(stdout).toBe('false true\n');
   });
 
   it('take an engine as open made it, whatever kinds it has', async () => {
