@@ -47,25 +47,15 @@ export class Cards {
     const { sessionId } = await this.#sessions.get(query.sessionId);
     const before = query.before === undefined ? Number.MAX_SAFE_INTEGER : (await this.#find('before', query.before)).ordinal;
     const { jobs, rows, store, loop } = this.#core;
-    // As of this very tick, although the store is read later: see `Queries`.
+    // Of what is accepted while the store is read nothing is missed: it comes later.
     const bound = Math.min(before, loop.lastOrdinal + 1);
     const isAsked = ({ base }: Pick<StoredJob, 'base'>): boolean => base.ordinal < bound && callerOf(base) === sessionId;
-    const live = new Set<number>();
-    const found: LiveJob[] = [];
-    for (const job of jobs.values()) {
-      live.add(job.base.ordinal);
-      if (job.committed !== null && isAsked(job)) found.push(job);
-    }
-    const placed = found.slice(-limit).map(liveCard);
-    const finished = await rows.listFinished({
-      before: bound,
-      sessionId,
-      matches: (job) => !live.has(job.base.ordinal) && isAsked(job),
-      limit,
-    });
-    placed.push(...finished.map(storedCard));
+    const live: LiveJob[] = [];
+    for (const job of jobs.values()) if (job.committed !== null && isAsked(job)) live.push(job);
+    const placed = live.slice(-limit).map(liveCard);
+    placed.push(...(await rows.listFinished({ before: bound, sessionId, matches: isAsked, limit })).map(storedCard));
     placed.push(...(await keptCardsOf(store, sessionId, bound, limit)));
-    // Pruned between the two reads, it is there twice.
+    // Ended, or pruned, between two reads, it is there twice.
     const known = new Map(placed.map((one) => [one.ordinal, one.card]));
     return [...known]
       .sort(([a], [b]) => b - a)

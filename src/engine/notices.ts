@@ -40,7 +40,6 @@ const FINAL: readonly ErrorCode[] = [
   'agent.unknown',
   'prompt.interrupted',
   'session.not_found',
-  'session.not_promptable',
   'session.stopped',
   'task.stopping',
 ];
@@ -51,7 +50,7 @@ const isFinal = (error: unknown): boolean => FINAL.some((code) => isOffstageErro
 interface Parcel {
   /** Fewer, or none, when the agent gets what they tell by other means. */
   notices: readonly StoredNotice[];
-  /** Of the prompt that is on its way with it. */
+  /** Of the prompt that was sent with it last. */
   promptId: string | null;
 }
 
@@ -180,11 +179,9 @@ export class Notices {
       return 'over';
     } catch (error) {
       if (isChanged()) return 'changed';
-      if (this.#core.isClosing || !isFinal(error)) return 'later';
+      if (!isFinal(error)) return 'later';
       this.#core.settings.log('info', 'notice.dropped', { sessionId, error: errorMessage(error) });
       return 'over';
-    } finally {
-      parcel.promptId = null;
     }
   }
 

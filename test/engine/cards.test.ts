@@ -9,6 +9,7 @@ import { KEYS } from '../../src/persistence/row-keys.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { echo, gate, stubborn } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
+import { slowReads } from '../support/slow-reads.ts';
 import { contentOf } from '../support/store-content.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 
@@ -180,6 +181,22 @@ describe('where a card stands', () => {
 });
 
 describe('cards.get', () => {
+  it('finds a card whose job was accepted while the store was asked', async () => {
+    const store = controlledStore(memoryStore());
+    const held = gate();
+    await using engine = await testEngine({ executors: { held }, store: slowReads(store, 20) });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    store.hold();
+    const spawned = offstage.spawn({ kind: 'held', jobId: 'a', sessionId: 's' });
+    for (let times = 0; times < 3; times++) await clock.settle();
+    const asked = cardOfJob(engine, 'a');
+    store.release();
+    expect(await asked).toMatchObject({ cardId: 'card_a' });
+    await spawned;
+    await held.release('a');
+  });
+
   it('card.not_found for what is no card of a job', async () => {
     await using engine = await testEngine({ executors: { echo } });
     const { offstage } = engine;
@@ -208,9 +225,9 @@ describe('cards.get', () => {
 
 describe('cards.list', () => {
   /** Six jobs of one conversation: two pruned, two ended, two alive; and one of another. */
-  async function six(): Promise<{ readonly engine: TestEngine; readonly held: ReturnType<typeof gate> }> {
+  async function six(store = memoryStore()): Promise<{ readonly engine: TestEngine; readonly held: ReturnType<typeof gate> }> {
     const held = gate();
-    const engine = await testEngine({ executors: { echo, held }, workers: null });
+    const engine = await testEngine({ executors: { echo, held }, workers: null, store });
     const { offstage, clock } = engine;
     for (const sessionId of ['s', 'other']) await offstage.sessions.create({ sessionId });
     const finish = async (jobId: string): Promise<void> => {
@@ -282,18 +299,18 @@ describe('cards.list', () => {
   });
 
   it('shows each once while jobs end and are pruned', async () => {
-    const { engine, held } = await six();
-    await using _ = engine;
-    const { offstage, clock } = engine;
-    const [listed] = await Promise.all([
-      offstage.cards.list({ sessionId: 's' }),
-      held.release('live-1'),
-      offstage.prune({ maxJobs: 0 }),
-    ]);
-    expect(jobsOf(listed)).toEqual(ALL);
-    await clock.settle();
-    expect(jobsOf(await offstage.cards.list({ sessionId: 's' }))).toEqual(ALL);
-    for (const jobId of ['live-2', 'elsewhere']) await held.release(jobId);
+    for (let turns = 0; turns < 12; turns++) {
+      const { engine, held } = await six(slowReads(memoryStore(), 3));
+      await using _ = engine;
+      const { offstage } = engine;
+      const listing = offstage.cards.list({ sessionId: 's' });
+      for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+      const pruned = offstage.prune({ maxJobs: 0 });
+      for (const jobId of ['live-1', 'live-2', 'elsewhere']) await held.release(jobId);
+      expect(jobsOf(await listing), String(turns)).toEqual(ALL);
+      await pruned;
+      expect(jobsOf(await offstage.cards.list({ sessionId: 's' })), String(turns)).toEqual(ALL);
+    }
   });
 });
 
@@ -320,11 +337,15 @@ describe('CRW1: cards outlive the pruning of their jobs', () => {
     expect(await cardOfJob(second, 'a')).toEqual(before);
     expect(await second.offstage.cards.list({ sessionId: 'default' })).toEqual([before]);
     // Nobody knows the id any more, so it may be used again; then there is one card of it.
-    await second.offstage.spawn({ kind: 'echo', jobId: 'a', input: 'another' });
-    await second.offstage.wait('a');
+    for (const jobId of ['between', 'a']) {
+      await second.offstage.spawn({ kind: 'echo', jobId, input: 'another' });
+      await second.offstage.wait(jobId);
+    }
     await clock.settle();
     await second.offstage.prune({ maxJobs: 0 });
-    expect((await second.offstage.cards.list({ sessionId: 'default' })).map(({ content }) => content)).toEqual(['another']);
+    const { cards } = second.offstage;
+    expect((await cards.list({ sessionId: 'default' })).map(({ content }) => content)).toEqual(['another', 'another']);
+    expect(await cards.list({ sessionId: 'default', before: 'card_between' })).toEqual([]);
   });
 
   it('there is the one or the other whenever the store stops', async () => {

@@ -65,6 +65,8 @@ describe('cards', () => {
     const first = block('one', 'completed', 'T', { headId: 'h', sourceCommitId: 'c' });
     expect(await context.expand('default', [one, same, one])).toEqual([first]);
     expect(await context.expand('default', [same, one])).toMatchObject([{ jobId: 'same', text: 'T again' }]);
+    const heads = [await ended(engine, 'h1', 'branch', { headId: 'g' }), await ended(engine, 'h2', 'branch', { headId: 'g' })];
+    expect(await context.expand('default', heads)).toMatchObject([{ jobId: 'h1' }]);
   });
 
   it('J112: two sources, Then two blocks, in the order of the items', async () => {

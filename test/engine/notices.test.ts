@@ -8,8 +8,10 @@ import type { SessionState } from '../../src/model/records.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store } from '../../src/persistence/store.ts';
-import { controlledStore } from '../../src/testing/controlled-store.ts';
-import { echo, gate, scripted } from '../support/executors.ts';
+import { type ControlledStore, controlledStore } from '../../src/testing/controlled-store.ts';
+import { virtualClock } from '../../src/testing/virtual-clock.ts';
+import { echo, gate, scripted, stubborn } from '../support/executors.ts';
+import { heldReads } from '../support/held-reads.ts';
 import { keptStore } from '../support/kept-store.ts';
 import { leave, session as row, storeWith } from '../support/left-behind.ts';
 import { type LabSession, type SessionLab, type SessionLabOptions, sessionLab } from '../support/sessions.ts';
@@ -21,6 +23,9 @@ const contents = (session: LabSession): readonly unknown[] => session.prompts.ma
 /** The keys of the notices that nobody has taken. */
 const rowsIn = async (store: Store): Promise<readonly string[]> =>
   Object.keys(await contentOf(store)).filter((key) => key.startsWith('u/'));
+
+const noticesWritten = ({ writes }: ControlledStore) =>
+  writes.flatMap(({ operations }) => operations).filter(({ type, key }) => type === 'put' && key.startsWith('u/'));
 
 const lab = (options: SessionLabOptions = {}): Promise<SessionLab> =>
   sessionLab({ ...options, notices: true, executors: { echo, ...options.executors } });
@@ -93,6 +98,24 @@ describe('what is told', () => {
       '[task mute errored] mute\nError: no way',
       '[task gone cancelled] gone\nsome\na person said so',
     ]);
+  });
+
+  it('of a body that outlives its end: once', async () => {
+    const stuck = stubborn();
+    await using it = await lab({ executors: { stuck }, cancelGraceMs: 1_000 });
+    const session = await it.create();
+    await it.offstage.spawn({ kind: 'stuck', jobId: 'a', sessionId: 's', subject: 'about a' });
+    await stuck.started('a');
+    await it.offstage.cancel('a');
+    await it.clock.advance(1_000);
+    const text = 'cancel timed out, worker may be stuck';
+    expect(contents(session)).toEqual([notice('a', text, 'cancelled')]);
+    await session.done();
+    await stuck.release('a', 'late');
+    await it.settled();
+    expect((await it.offstage.history('a')).map(({ type }) => type)).toContain('late_result_dropped');
+    expect(contents(session)).toHaveLength(1);
+    expect(await rowsIn(it.engine.store)).toEqual([]);
   });
 
   it('is told to the caller, not to the session that the job ran on', async () => {
@@ -271,17 +294,18 @@ describe('NTC2, NTC3: through prompt admission, one after the other', () => {
     script.failStart = undefined;
     await it.clock.advance(LIMITS.lastNoticeRetryMs);
     expect(contents(session)).toEqual([notice('a')]);
-    await session.done();
+    // It begins anew with the next one that fails.
+    script.failStart = error;
+    session.agent.exit();
+    await it.settled();
+    const before = it.mock.starts.length;
+    await it.clock.advance(LIMITS.firstNoticeRetryMs);
+    expect(it.mock.starts).toHaveLength(before + 1);
+    script.failStart = undefined;
+    await it.clock.advance(2 * LIMITS.firstNoticeRetryMs);
     expect(contents(session)).toEqual([notice('a'), notice('b')]);
     await session.done();
     expect(await rowsIn(it.engine.store)).toEqual([]);
-    // It begins anew with the next one that fails.
-    session.agent.exit();
-    script.failStart = error;
-    const before = it.mock.starts.length;
-    await finish(it, 'c');
-    await it.clock.advance(LIMITS.firstNoticeRetryMs);
-    expect(it.mock.starts).toHaveLength(before + 2);
   });
 
   it('sessions do not wait for each other', async () => {
@@ -313,7 +337,7 @@ describe('NTC4: who is not told', () => {
     await engine.offstage.spawn({ kind: 'echo', jobId: 'a' });
     await engine.offstage.wait('a');
     await engine.clock.settle();
-    expect(store.writes.flatMap(({ operations }) => operations).filter(({ key }) => key.startsWith('u/'))).toEqual([]);
+    expect(noticesWritten(store)).toEqual([]);
   });
 
   it('a session whose agent is registered no more: the row goes', async () => {
@@ -431,7 +455,8 @@ describe('offstage.notices.received', () => {
         await context.wait('child');
       },
     });
-    await using it = await lab({ executors: { held, parent } });
+    const store = controlledStore(memoryStore());
+    await using it = await lab({ executors: { held, parent }, store });
     const session = await it.create();
     const { offstage } = it;
     await offstage.spawn({ kind: 'parent', jobId: 'parent', sessionId: 's', subject: 'parent' });
@@ -441,7 +466,111 @@ describe('offstage.notices.received', () => {
     await it.settled();
     expect((await offstage.get('child')).status).toBe('cancelled');
     expect(contents(session)).toEqual([]);
-    expect(await rowsIn(it.engine.store)).toEqual([]);
+    expect(noticesWritten(store)).toEqual([]);
+  });
+
+  it('says nothing of jobs that others asked for, nor of those that go on', async () => {
+    const held = gate();
+    const parent = scripted({
+      parent: async (context) => {
+        await context.spawn({ kind: 'held', jobId: 'child', sessionId: 's', subject: 'about child' });
+        await context.spawn({
+          kind: 'held',
+          jobId: 'foreign',
+          sessionId: 'other',
+          callerSessionId: 'other',
+          subject: 'about foreign',
+        });
+      },
+    });
+    await using it = await lab({ executors: { held, parent } });
+    await it.offstage.tasks.create({ taskId: 't' });
+    const [session, other] = [await it.create('s', 't'), await it.create('other', 't')];
+    const { offstage } = it;
+    await offstage.spawn({ kind: 'parent', jobId: 'parent', sessionId: 's', subject: 'parent' });
+    for (const jobId of ['child', 'foreign']) await held.started(jobId);
+    await it.settled();
+    expect(await offstage.get('parent')).toMatchObject({ status: 'completed' });
+    await session.done();
+    // The parent has ended, and its children have not.
+    offstage.notices.received('s', 'parent');
+    // Another session's word.
+    offstage.notices.received('other', 'child');
+    for (const jobId of ['child', 'foreign']) await held.release(jobId);
+    await it.settled();
+    expect(contents(session)).toEqual(['[task parent completed] parent\n(no output)', notice('child')]);
+    expect(contents(other)).toEqual([notice('foreign')]);
+  });
+
+  it('below a job that is about to be cancelled: what another session asked for is told to that one', async () => {
+    const held = gate();
+    const parent = scripted({
+      parent: async (context) => {
+        await context.spawn({ kind: 'held', jobId: 'foreign', sessionId: 'other', callerSessionId: 'other', subject: 'foreign' });
+        await context.wait('foreign');
+      },
+    });
+    await using it = await lab({ executors: { held, parent } });
+    await it.offstage.tasks.create({ taskId: 't' });
+    const [session, other] = [await it.create('s', 't'), await it.create('other', 't')];
+    await it.offstage.spawn({ kind: 'parent', jobId: 'parent', sessionId: 's', subject: 'parent' });
+    await held.started('foreign');
+    it.offstage.notices.received('s', 'parent');
+    await it.offstage.cancel('parent');
+    await it.settled();
+    expect(contents(session)).toEqual([]);
+    expect(contents(other)).toEqual(['[task foreign cancelled] foreign\ncancelled']);
+  });
+
+  it('while its text is read: it is not told', async () => {
+    const held = gate();
+    const reads = heldReads();
+    await using it = await lab({ executors: { held }, store: reads.store });
+    const session = await it.create();
+    await it.offstage.spawn({ kind: 'held', jobId: 'a', sessionId: 's' });
+    await held.started('a');
+    await it.settled();
+    const open = reads.hold();
+    await held.release('a');
+    await it.settled();
+    it.offstage.notices.received('s', 'a');
+    open();
+    await it.settled();
+    expect(contents(session)).toEqual([]);
+    expect(await rowsIn(reads.store)).toEqual([]);
+  });
+
+  it('at any instant on its way into the line: it is not told', async () => {
+    for (let steps = 0; steps < 60; steps++) {
+      const clock = virtualClock();
+      const turn = clock.nextTurn;
+      let isEnded = false;
+      const received = async (it: SessionLab): Promise<void> => {
+        for (let step = 0; step < steps; step++) await null;
+        it.offstage.notices.received('s', 'a');
+      };
+      let after = (): void => {};
+      clock.nextTurn = (callback) =>
+        turn(() => {
+          callback();
+          after();
+        });
+      await using it = await lab({ clock });
+      const session = await it.running();
+      it.offstage.onEvent((event) => {
+        isEnded ||= event.type === 'card.updated' && event.status === 'completed';
+      });
+      after = () => {
+        if (!isEnded) return;
+        after = () => {};
+        void received(it);
+      };
+      await finish(it, 'a');
+      expect(await it.offstage.sessions.tickets('s'), String(steps)).toEqual([]);
+      expect(await rowsIn(it.engine.store), String(steps)).toEqual([]);
+      await session.done();
+      expect(contents(session), String(steps)).toEqual(['begin']);
+    }
   });
 
   it('by another session, of an unknown job, and after the fact: nothing happens', async () => {
@@ -506,7 +635,7 @@ describe('offstage.notices.received', () => {
 
 describe('NTC1: across restarts', () => {
   /** What the next owner finds when everything stops now; and a lab on it. */
-  const crashed = async (store: ReturnType<typeof controlledStore>, options: SessionLabOptions = {}) => {
+  const crashed = async (store: ControlledStore, options: SessionLabOptions = {}) => {
     const left = keptStore(await store.crash()).open();
     return { left, next: await lab({ store: left, ...options }) };
   };
