@@ -30,7 +30,10 @@ export function readKeptCard(value: string | undefined): KeptCard | null {
   try {
     const [ordinal, kept] = JSON.parse(value) as [unknown, unknown];
     const card = readCard(kept);
-    return Number.isSafeInteger(ordinal) && card !== null ? { ordinal: ordinal as number, card } : null;
+    if (!Number.isSafeInteger(ordinal) || card === null) return null;
+    // Ids are parts of keys.
+    const hasKeys = [card.sessionId, card.attach.job_id].every((id) => id.isWellFormed());
+    return hasKeys ? { ordinal: ordinal as number, card } : null;
   } catch {
     return null;
   }

@@ -39,7 +39,8 @@ export function readNotice({ key, value }: StoreEntry): StoredNotice | null {
   try {
     const [, session = '', digits = '', ...rest] = key.split('/');
     const [jobId, status, subject] = JSON.parse(value) as [unknown, unknown, unknown];
-    if (rest.length > 0 || typeof jobId !== 'string' || typeof subject !== 'string' || !isEnd(status)) return null;
+    if (rest.length > 0 || typeof subject !== 'string' || !isEnd(status)) return null;
+    if (typeof jobId !== 'string' || !jobId.isWellFormed()) return null;
     return { sessionId: decodeId(session), ordinal: decodeOrdinal(digits), jobId, status, subject };
   } catch {
     return null;
