@@ -1,19 +1,22 @@
-/** Usage: node test/crash/run-crash-loop.mjs [--kills 200] [--seed 1] [--json]. Needs a built dist/. Exits 1 when something is wrong. */
+/** Usage: node test/crash/run-crash-loop.mjs [--loop jobs|notices] [--kills 200] [--seed 1] [--json]. Needs a built dist/. Exits 1 when something is wrong. */
 import { parseArgs } from 'node:util';
 import { crashLoop } from './crash-loop.mjs';
+import { noticeLoop } from './notice-loop.mjs';
 
 const { values } = parseArgs({
   options: {
+    loop: { type: 'string', default: 'jobs' },
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 });
 const isShown = process.stderr.isTTY && !values.json;
-const { summary, problems } = await crashLoop({
+const run = values.loop === 'notices' ? noticeLoop : crashLoop;
+const { summary, problems } = await run({
   kills: Number(values.kills),
   seed: Number(values.seed),
-  onProgress: ({ kills, jobs }) => isShown && process.stderr.write(`\r${kills} kills, ${jobs} jobs`),
+  onProgress: ({ kills, acknowledged }) => isShown && process.stderr.write(`\r${kills} kills, ${acknowledged} jobs acknowledged`),
 });
 if (isShown) process.stderr.write('\n');
 if (values.json) process.stdout.write(`${JSON.stringify({ summary, problems })}\n`);
