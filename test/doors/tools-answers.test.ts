@@ -119,18 +119,19 @@ describe('agent', () => {
       returns: ({ signal }) =>
         new Promise((resolve) => signal.addEventListener('abort', () => resolve(outcome({ text: 'a last word' })))),
       silent: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      empty: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(outcome({ text: '' })))),
     });
     await using engine = await testEngine({ executors: { agent: bodies } });
     const { offstage, clock } = engine;
     const answers: unknown[] = [];
-    for (const description of ['talks', 'returns', 'silent']) {
+    for (const description of ['talks', 'returns', 'silent', 'empty']) {
       const answer = toolsOf(offstage)('agent', { prompt: 'go', description });
       await clock.settle();
       const [job] = await offstage.list();
       await offstage.cancel(job?.jobId as string);
       answers.push(await answer);
     }
-    expect(answers).toEqual(['half of it\n[cancelled]', 'a last word\n[cancelled]', '[cancelled]']);
+    expect(answers).toEqual(['half of it\n[cancelled]', 'a last word\n[cancelled]', '[cancelled]', '[cancelled]']);
   });
 
   it('in the background answers the job_id at once, whatever the agent does', async () => {

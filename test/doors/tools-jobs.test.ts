@@ -238,7 +238,8 @@ describe('CLR3: a body', () => {
     await clock.settle();
     const [background, foreground] = (await offstage.list()).toSorted((a, b) => a.subject.localeCompare(b.subject));
     expect(foreground).toMatchObject({ subject: 'foreground', status: 'cancelled', reasonCode: 'cancel.caller_gone' });
-    expect(background).toMatchObject({ subject: 'background', status: 'running' });
+    expect(background).toMatchObject({ subject: 'background', status: 'running', parentJobId: foreground?.parentJobId });
+    expect(background?.parentJobId).toMatch(/^job_/);
     await held.release(background?.jobId as string);
   });
 });

@@ -93,6 +93,15 @@ describe('a session', () => {
     }
   });
 
+  it('finds a pruned job unknown of which not even a card is left', async () => {
+    const gone = (code: 'job.expired' | 'card.not_found') => async () => {
+      throw code === 'job.expired' ? offstageError(code, { jobId: 'j' }) : offstageError(code, { cardId: 'card_j' });
+    };
+    const offstage = { get: gone('job.expired'), cards: { get: gone('card.not_found') }, waitMany: async () => [] } as never;
+    expect(await asked(offstage, 'p1', 'j')).toEqual(unknown('j'));
+    expect((await asked(offstage, null, 'j')).job_stop).toEqual({ ok: false, status: 'expired' });
+  });
+
   it('lists the jobs it hosts and those it asked for, each once, and no others', async () => {
     await using engine = await testEngine({ executors: { agent: echo } });
     const { offstage, clock } = engine;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import { agentExecutor } from '../../src/executors/agent.ts';
 import type { Agents } from '../../src/model/agent.ts';
+import type { JobContext } from '../../src/model/executor.ts';
 import { virtualClock } from '../../src/testing/virtual-clock.ts';
 import { gate, stubborn } from '../support/executors.ts';
 import { type SessionLab, sessionLab } from '../support/sessions.ts';
@@ -207,6 +208,27 @@ describe('the notice of an end', () => {
     await person('job_output', { job_id: jobId });
     await lab.settled();
     expect(told(lab)).toEqual([`[task ${jobId} cancelled] a\nthe person says so`]);
+  });
+
+  it('does not come to the session that hosts a job and stops it, of what that job had started', async () => {
+    const held = gate();
+    const parent = async (_: unknown, context: JobContext): Promise<void> => {
+      await context.spawn({ kind: 'held', subject: 'child' });
+      await new Promise((_resolve, reject) => context.signal.addEventListener('abort', () => reject(context.signal.reason)));
+    };
+    await using lab = await sessionLab({ executors: { parent, held }, notices: true });
+    await lab.offstage.tasks.create({ taskId: 't' });
+    const host = await lab.running('s', 't');
+    const asker = await lab.running('asker', 't');
+    const job = await lab.offstage.spawn({ kind: 'parent', subject: 'parent', sessionId: 's', callerSessionId: 'asker' });
+    await lab.settled();
+    for (const session of [host, asker]) await session.done();
+    await toolsOf(lab.offstage, { sessionId: 's' })('job_stop', { job_id: job.jobId });
+    await lab.settled();
+    expect((await lab.offstage.list()).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
+    // The asker is told, of the job that it asked for.
+    expect(told(lab)).toEqual([`[task ${job.jobId} cancelled] parent\ncancelled`]);
+    expect(asker.prompts.at(-1)?.origin).toBe('synthetic');
   });
 
   it('comes when job_stop came too late: the session has not got the result', async () => {

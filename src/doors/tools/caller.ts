@@ -12,7 +12,7 @@ import { cardIdOf } from '../../model/cards.ts';
 import { isOffstageError, type OffstageError } from '../../model/errors.ts';
 import type { JobContext } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { callerOf, type JobView } from '../../model/records.ts';
+import type { JobView } from '../../model/records.ts';
 import type { ToolContext } from './tool.ts';
 
 /** A job as a caller finds it; `expired`: it was pruned. */
@@ -65,9 +65,9 @@ export class Caller {
     return link !== null && (await this.#reaches(link)) ? link.found : null;
   }
 
-  /** Its agent has got the end of the job here: no notice tells it again. */
-  received(job: JobView): void {
-    if (this.sessionId === callerOf(job)) this.offstage.notices.received(this.sessionId, job.jobId);
+  /** Its agent gets the end of the job here, or brings it about: no notice tells it again. */
+  received({ jobId }: JobView): void {
+    if (this.sessionId !== null) this.offstage.notices.received(this.sessionId, jobId);
   }
 
   async #reaches(job: Link): Promise<boolean> {
