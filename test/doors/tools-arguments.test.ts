@@ -120,6 +120,7 @@ describe('every argument of every type', () => {
     ['job_output', 'timeout', -1, 'timeout must be a number of milliseconds, 0 or more'],
     ['job_output', 'block', 'false', 'block must be true or false'],
     ['await_tasks', 'ids', 'job_1', 'ids must be a list of strings'],
+    ['await_tasks', 'ids', ['a', 7], 'ids must be a list of strings'],
     ['await_tasks', 'mode', 'both', 'mode must be one of all, any'],
     ['agent', 'context', 'fork', 'context must be one of inherit, clean'],
     ['agent', 'run_in_background', 'yes', 'run_in_background must be true or false'],

@@ -128,6 +128,22 @@ describe('a session', () => {
   });
 });
 
+describe('a session with more jobs than a list shows', () => {
+  it('lists the 50 newest of those it hosts and those it asked for, together', async () => {
+    await using engine = await testEngine({ executors: { agent: echo } });
+    const { offstage, clock } = engine;
+    await sessions(engine);
+    for (let index = 0; index < 40; index += 1) {
+      await offstage.spawn({ kind: 'agent', subject: `hosted ${index}`, sessionId: 'p1' });
+      await offstage.spawn({ kind: 'agent', subject: `asked ${index}`, sessionId: 'p2', callerSessionId: 'p1' });
+      await clock.advance(1);
+    }
+    const listed = (await toolsOf(offstage, { sessionId: 'p1' })('list_jobs')) as readonly { readonly subject: string }[];
+    expect(listed).toHaveLength(50);
+    expect(listed.map(({ subject }) => Number(subject.split(' ')[1])).sort((a, b) => a - b)[0]).toBe(15);
+  });
+});
+
 describe('a person, without a session', () => {
   it('reaches all jobs', async () => {
     const held = gate();
