@@ -106,7 +106,8 @@ async function tailEvents(cli: Cli, jobId: string, tail: number): Promise<number
     });
     client.listen(async (frame) => {
       const event = eventFromWire(frame);
-      if (event === null) return;
+      // What its card says is what its status has said.
+      if (event === null || event.type === 'card.updated') return;
       await ready;
       await (event.type === 'job.output' ? tell(event) : cli.record(event));
       if (event.type === 'job.status' && isTerminal(event.status)) onEnd();
