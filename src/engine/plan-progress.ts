@@ -14,7 +14,7 @@ export class PlanProgress {
   readonly #core: Core;
   readonly #parentMessageId: string;
   readonly #tell: (status: PlanStatus) => unknown;
-  /** The newest of each job that was heard of, before the plan is accepted also of others under the same name. */
+  /** The newest of each job that was heard of; until the plan is accepted nobody knows which jobs are its own. */
   readonly #views = new Map<string, JobView>();
   #jobIds: ReadonlySet<string> | null = null;
   /** Nothing is heard any more. */
@@ -37,8 +37,7 @@ export class PlanProgress {
 
   #heard(jobId: string): void {
     const job = this.#core.committedJob(jobId);
-    if (job === undefined || job.base.parentMessageId !== this.#parentMessageId) return;
-    if (this.#jobIds?.has(jobId) === false) return;
+    if (job === undefined || this.#jobIds?.has(jobId) === false) return;
     const view = job.view();
     // Of two steps that were stored together both events are heard.
     if (this.#views.get(jobId)?.revision === view.revision) return;

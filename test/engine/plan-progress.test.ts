@@ -1,5 +1,6 @@
 /** Plans as they go on: progress, how they stand, and their end by somebody else (spec 7; seed 000 D14, scenario C D5, scenario D D14). */
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../../src/model/limits.ts';
 import type { PlanStatus, WaitManyEntry } from '../../src/model/requests.ts';
 import { echo, gate, stubborn, throwing } from '../support/executors.ts';
 import { testEngine } from '../support/test-engine.ts';
@@ -52,6 +53,8 @@ describe('onProgress', () => {
     const told: PlanStatus[] = [];
     const entries = await offstage.plan.run(steps(2), { onProgress: (status) => void told.push(status) });
     expect(told.at(-1)?.jobs).toEqual(entries);
+    // Two steps that were stored together are one thing to tell.
+    expect(new Set(told.map((status) => JSON.stringify(status))).size).toBe(told.length);
     const count = told.length;
     await offstage.spawn({ kind: 'agent', parentMessageId: told[0]?.parentMessageId as string });
     await clock.settle();
@@ -107,6 +110,30 @@ describe('onProgress', () => {
       code: 'input.invalid',
     });
     expect(await offstage.list()).toEqual([]);
+  });
+});
+
+describe('a plan that nobody waits for any more', () => {
+  it('because its signal fired while it was being accepted, is cancelled when it is', async () => {
+    const held = gate();
+    await using engine = await testEngine({ executors: { agent: held } });
+    const controller = new AbortController();
+    const running = engine.offstage.plan.run(steps(2), { signal: controller.signal });
+    controller.abort();
+    expect(statusesOf(await running)).toEqual(['cancelled', 'cancelled']);
+  });
+
+  it('because too many wait already, is cancelled: its jobs would run for nobody', async () => {
+    const held = gate();
+    await using engine = await testEngine({ executors: { agent: held } });
+    const { offstage, clock } = engine;
+    const { jobId } = await offstage.spawn({ kind: 'agent' });
+    const waits = Array.from({ length: LIMITS.waiters }, () => offstage.wait(jobId, { timeoutMs: null }));
+    await expect(offstage.plan.run(steps(2), { parentMessageId: 'm' })).rejects.toMatchObject({ code: 'limit.waiters' });
+    await clock.settle();
+    expect((await offstage.plan.get('m')).counts.cancelled).toBe(2);
+    await held.release(jobId);
+    await Promise.all(waits);
   });
 });
 
