@@ -84,7 +84,8 @@ export class Plans {
        * and whenever one of its jobs has got another status.
        * @throws OffstageError as `spawn`: a plan is accepted whole or not at all; `job.not_found` when `parentJobId` is not running
        */
-      run: (specs: readonly PlanSpec[], options?: PlanOptions): Promise<readonly WaitManyEntry[]> => this.#run(specs, options),
+      run: (specs: readonly PlanSpec[], options?: PlanOptions): Promise<readonly WaitManyEntry[]> =>
+        core.whileOpen(() => this.#run(specs, options)),
       /** How the plan stands. @throws OffstageError `plan.not_found` */
       get: (parentMessageId: string): Promise<PlanStatus> => core.whileOpen(() => this.#get(parentMessageId)),
       /** Cancels what has not ended, or only what is still queued. @throws OffstageError `plan.not_found`, `input.invalid`, `engine.closing` */
@@ -111,7 +112,7 @@ export class Plans {
         accepted: (views) => progress?.accepted(views),
         waitMany: (jobIds) =>
           parent === null
-            ? waiting.waitMany(jobIds, { timeoutMs: null })
+            ? this.#core.whileOpen(() => waiting.waitMany(jobIds, { timeoutMs: null }))
             : waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
         callerGone: (jobIds) => cancels.callerGone(jobIds),
       });
