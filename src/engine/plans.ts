@@ -112,7 +112,7 @@ export class Plans {
         accepted: (views) => progress?.accepted(views),
         waitMany: (jobIds) =>
           parent === null
-            ? this.#core.whileOpen(() => waiting.waitMany(jobIds, { timeoutMs: null }))
+            ? waiting.waitMany(jobIds, { timeoutMs: null })
             : waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
         callerGone: (jobIds) => cancels.callerGone(jobIds),
       });
