@@ -107,6 +107,7 @@ export class Core {
         timers: this.timers,
         epoch: this.epoch,
         isSynced: settings.durability === 'full',
+        keepsHistory: settings.keepsHistory,
         hooks,
         hasObservers: () => this.bus.hasObservers,
         publish: (event) => this.bus.publish(this.liveness.decorate(event)),

@@ -44,6 +44,8 @@ export interface Settings {
   readonly quietAfterMs: number;
   readonly stallFailMs: number;
   readonly confirmArchive: boolean;
+  /** Whether events and finished jobs are stored. Only an engine that serves one door alone, and is asked for neither, does without. */
+  readonly keepsHistory: boolean;
   readonly retention: { readonly maxAgeMs: number | null; readonly maxJobs: number | null };
   readonly inspect: Inspect | undefined;
   readonly log: Log;
@@ -193,6 +195,7 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     quietAfterMs: graceMs('quietAfterMs', options.quietAfterMs, 300_000),
     stallFailMs: graceMs('stallFailMs', options.stallFailMs, Number.POSITIVE_INFINITY),
     confirmArchive: checkFlag('confirmArchive', options.confirmArchive) ?? true,
+    keepsHistory: true,
     retention: retention(options.retention),
     inspect: callback('inspect', options.inspect),
     log: fencedLog(callback('log', options.log)),
