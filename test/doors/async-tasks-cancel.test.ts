@@ -34,6 +34,17 @@ describe('cancel', () => {
     expect(order).toEqual(['signal while running', 'executor.cancel while running', 'put cancelled while cancelled']);
   });
 
+  it('P16: a cancelled task leaves no timer, also where its execute never ends', async () => {
+    const { manager, clock, running } = desk();
+    await running();
+    const { pending } = clock;
+    const taskId = await running({ timeoutMs: 3_600_000 });
+    expect(clock.pending).toBe(pending + 1);
+    await manager.cancel(taskId);
+    await clock.advance(0);
+    expect(clock.pending).toBe(pending);
+  });
+
   it('P17: an executor.cancel that throws or rejects is swallowed', async () => {
     const bad: readonly AsyncTaskExecutor['cancel'][] = [
       () => Promise.reject(new Error('no')),

@@ -69,6 +69,17 @@ it('takes the clock, the ids and the log of the host, and refuses what is none',
   expect(() => new AsyncTaskManager(undefined, { workers: 3 } as object)).toThrow(/workers/);
 });
 
+it('P6: what the engine refuses ends as an error', async () => {
+  const clock = virtualClock();
+  const refuse = (): never => {
+    throw new Error('no more ids');
+  };
+  const manager = new AsyncTaskManager(undefined, { clock, ids: { jobId: refuse, id: (prefix) => `${prefix}_1` } });
+  const { taskId, status } = manager.startBackground({ type: 'subagent', threadId: 'a' });
+  await clock.settle();
+  expect([status, manager.get(taskId)]).toMatchObject(['queued', { status: 'error', error: 'no more ids' }]);
+});
+
 it('neither holds the process nor installs signal handlers', async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'async-tasks-host.mjs')], {
     timeout: 30_000,

@@ -44,6 +44,7 @@ describe('the packed package, installed into an empty project', () => {
       join(folder, 'host.ts'),
       `import { open, outcome, type JobView } from 'offstage';
        import { acpAgent, type Frame, mockAgent } from 'offstage/agents';
+       import { AsyncTaskManager } from 'offstage/async-tasks';
        import { jobMachine } from 'offstage/machines';
        import { virtualClock } from 'offstage/testing';
        import type { StandardSchemaV1 } from '@standard-schema/spec';
@@ -71,7 +72,7 @@ describe('the packed package, installed into an empty project', () => {
        await offstage.spawn({ kind: 'annotated', input: { question: 1 } });
        // @ts-expect-error no such kind
        await offstage.spawn({ kind: 'subtract' });
-       export { type Frame, job, jobMachine };`,
+       export { AsyncTaskManager, type Frame, job, jobMachine };`,
     );
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = [
@@ -114,6 +115,13 @@ describe('the packed package, installed into an empty project', () => {
       { cwd: folder },
     );
     const { analysis } = JSON.parse(attw.stdout) as { analysis: { entrypoints: Record<string, unknown> } };
-    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './agents', './machines', './testing', './package.json']);
+    expect(Object.keys(analysis.entrypoints)).toEqual([
+      '.',
+      './agents',
+      './async-tasks',
+      './machines',
+      './testing',
+      './package.json',
+    ]);
   });
 });
