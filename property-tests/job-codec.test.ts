@@ -47,7 +47,7 @@ const base = fc.record(
     wait: fc.boolean(),
     timeoutMs: limit,
     idleTimeoutMs: limit,
-    cardId: orNull(odd),
+    notifies: fc.boolean(),
     depth: fc.nat(64),
     isLarge: fc.boolean(),
   },

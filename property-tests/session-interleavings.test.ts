@@ -1,5 +1,5 @@
 /**
- * G10, G11, G12 under every order of completions: people, agents, jobs, reads, writes and turns of the loop all pass through one scheduler
+ * G10, G11, G12, and NTC1, under every order of completions: people, agents, jobs, reads, writes and turns of the loop all pass through one scheduler
  * that picks the next at random.
  */
 import fc from 'fast-check';
@@ -12,7 +12,7 @@ import { lives, people, SessionCrowd } from './support/session-crowd.ts';
 import { SESSIONS, TASKS, taskOf } from './support/session-scene.ts';
 
 it(
-  'G10, G11, G12: in any order of completions one prompt is let in at a time, and what is shown and told is what is so',
+  'G10, G11, G12, NTC1: in any order of completions one prompt is let in at a time, what is shown and told is what is so, no end is told twice or lost',
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), people, lives, async (scheduler, everybody, given) => {
@@ -49,6 +49,7 @@ it(
         } while (crowd.isBusy || crowd.mock.prompts.length > asked);
         await pump(scheduler, crowd.check());
         crowd.checkAnswers();
+        await pump(scheduler, crowd.checkNotices());
         await pump(scheduler, crowd.engine[Symbol.asyncDispose]());
         expect(crowd.problems).toEqual([]);
       }),

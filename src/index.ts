@@ -44,9 +44,11 @@ export type {
   ToolWork,
   TurnEnd,
 } from './model/agent.ts';
+export { CARD_BADGES, type Card, type CardStatus, type ContextItem, cardOf } from './model/cards.ts';
 export type { Clock, IdSource, StopTimer } from './model/clock.ts';
 export { ERRORS, type ErrorCode, isOffstageError, OffstageError } from './model/errors.ts';
 export {
+  type CardRecordEvent,
   isVolatileEvent,
   type JobEventBody,
   type JobRecordEvent,
@@ -103,6 +105,9 @@ export type {
   CancelManyResult,
   CancelManySelector,
   CancelOptions,
+  CancelPlanOptions,
+  CardQuery,
+  ContextBlock,
   Durability,
   Health,
   ListQuery,
@@ -111,9 +116,11 @@ export type {
   MissingEntry,
   PlanOptions,
   PlanSpec,
+  PlanStatus,
   PoolHealth,
   Retention,
   RowQuery,
+  RunOptions,
   Snapshot,
   SpawnOptions,
   StoreHealth,

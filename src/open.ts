@@ -58,6 +58,7 @@ const NAMES = namesOf<OpenOptions<Executors>>({
   quietAfterMs: true,
   stallFailMs: true,
   confirmArchive: true,
+  notices: true,
   clock: true,
   ids: true,
   durability: true,

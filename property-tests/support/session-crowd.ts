@@ -7,7 +7,9 @@ import fc from 'fast-check';
 import { type MockAgent, type MockPrompt, type MockRunningAgent, mockAgent } from '../../src/adapters/mock-agent.ts';
 import { type ActivityValue, aggregateActivity, isSameActivity, NO_ACTIVITY, tierOf } from '../../src/model/activity.ts';
 import type { AgentFactory, Frame, PromptOrigin } from '../../src/model/agent.ts';
+import { isTerminal } from '../../src/model/records.ts';
 import type { PromptAnswer } from '../../src/model/session-requests.ts';
+import { readNotices } from '../../src/persistence/notice-rows.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type HeldPoint, type PauseControl, pausePoints } from '../../src/testing/pause-at.ts';
 import type { TestEngine } from '../../test/support/test-engine.ts';
@@ -98,6 +100,8 @@ export class SessionCrowd {
   /** Prompts of which the agent has said that their turn is over. */
   readonly #ended = new Set<MockPrompt>();
   readonly #calls = new Set<string>();
+  /** Sessions in which a person has ended something by itself. */
+  readonly #meddled = new Set<string>();
   /** The last one of each session. */
   readonly #generations = new Map<string, number>();
   #held: HeldPoint | null = null;
@@ -143,10 +147,13 @@ export class SessionCrowd {
     } else {
       const sessionId = SESSIONS[one.session] as string;
       if (one.wish === 'ask') for (const origin of one.origins) this.#ask(sessionId, origin, one.whenBusy);
-      else if (one.wish === 'interrupt') await offstage.sessions.interrupt(sessionId);
-      else if (one.wish === 'look') await this.#look(sessionId);
+      else if (one.wish === 'interrupt') {
+        this.#meddled.add(sessionId);
+        await offstage.sessions.interrupt(sessionId);
+      } else if (one.wish === 'look') await this.#look(sessionId);
       else if (one.wish === 'spawn') this.#jobs.push((await offstage.spawn({ kind: 'gate', sessionId, wait: one.wait })).jobId);
       else {
+        this.#meddled.add(sessionId);
         const [ticket] = await offstage.sessions.tickets(sessionId);
         if (ticket !== undefined) await offstage.sessions.cancelTicket(ticket.ticketId).catch(codeOf);
       }
@@ -197,7 +204,9 @@ export class SessionCrowd {
   #called(prompt: MockPrompt, agent: MockRunningAgent): void {
     const { sessionId } = agent.context;
     const promptId = String(prompt.content);
-    if (this.#calls.has(promptId)) this.problems.push(`${promptId} reached its agent twice`);
+    // A notice that was not taken comes again.
+    const isKnown = isNotice(promptId) ? this.#takers(promptId).length > 0 : this.#calls.has(promptId);
+    if (isKnown) this.problems.push(`${promptId} reached its agent twice`);
     this.#calls.add(promptId);
     // An interrupt makes it return, and what returns was taken.
     prompt.signal.addEventListener('abort', () => this.#accepted.add(prompt));
@@ -249,10 +258,34 @@ export class SessionCrowd {
     }
   }
 
+  /** Prompts of this content that were taken. */
+  #takers(content: string): readonly MockPrompt[] {
+    return [...this.#accepted].filter((prompt) => prompt.content === content);
+  }
+
+  /** NTC1: a background job that has ended was told once, or its notice is stored, or a person has ended what would have told of it. */
+  async checkNotices(): Promise<void> {
+    const { offstage, store } = this.engine;
+    const stored = (await readNotices(store)).notices.map(({ jobId }) => jobId);
+    for (const jobId of this.#jobs) {
+      const job = await offstage.get(jobId);
+      const told = [...this.#accepted].filter(({ content }) => String(content).startsWith(`[task ${jobId} `)).length;
+      const isStored = stored.includes(jobId);
+      const fate = `${jobId} (${job.status}, wait ${job.wait}) was told ${told} times, and its notice is ${isStored ? '' : 'not '}stored`;
+      if (job.wait || !isTerminal(job.status)) {
+        if (told > 0 || isStored) this.problems.push(fate);
+      } else if (told + Number(isStored) > 1) this.problems.push(fate);
+      else if (told === 0 && !isStored && !this.#meddled.has(job.sessionId)) this.problems.push(fate);
+    }
+  }
+
   /** Everything that is open ends. */
   finish(): void {
     this.letGo();
-    for (const prompt of this.mock.prompts) prompt.end();
+    for (const prompt of this.mock.prompts) {
+      if (prompt.isOpen) this.#accepted.add(prompt);
+      prompt.end();
+    }
     for (const jobId of this.gate.live) void this.gate.release(jobId);
   }
 
@@ -304,6 +337,8 @@ export class SessionCrowd {
     this.problems.push(...this.witness.problems);
   }
 }
+
+const isNotice = (content: string): boolean => content.startsWith('[task ');
 
 const pick = ({ foregroundActivity, activeSubagentCount }: ActivityValue): ActivityValue => ({
   foregroundActivity,

@@ -81,6 +81,8 @@ export class SessionScene {
       display: rules.display,
       admission: rules.admission,
       points: this.pauses.points,
+      // Prompts of the engine itself are no part of the model.
+      notices: false,
     });
     for (const taskId of TASKS) await this.engine.offstage.tasks.create({ taskId });
     for (const sessionId of SESSIONS) await this.engine.offstage.sessions.create({ sessionId, taskId: taskOf(sessionId) });

@@ -45,6 +45,7 @@ const EVENT = {
   promptId: 'prompt_id',
   workloads: 'workloads',
   silentMs: 'silent_ms',
+  cardId: 'card_id',
 } as const satisfies Readonly<Record<Exclude<KeysOfUnion<OffstageEvent>, 'error'>, string>>;
 
 const JOB_EVENT = { ...EVENT, sessionId: 'parent_session_id' };
@@ -61,6 +62,7 @@ const EVENT_TYPES = {
   'session.ticket': 'session.ticket',
   'session.quiet': 'session.quiet',
   'session.removed': 'session.removed',
+  'card.updated': 'card_updated',
   'task.created': 'task.created',
   'task.updated': 'task.updated',
   'task.removed': 'task.removed',

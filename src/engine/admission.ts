@@ -24,7 +24,7 @@ import { LiveJob } from './live-job.ts';
 import { findParent, heldLive, type ParentFacts } from './parents.ts';
 import { PoolPlace } from './pool.ts';
 import type { Sessions } from './sessions.ts';
-import { checkSpawn, type SpawnContent } from './spawn-request.ts';
+import { checkSpawn, DEFAULT_AGENT, type SpawnContent } from './spawn-request.ts';
 import { Acceptance, type Prepared, type Ticket } from './spawn-ticket.ts';
 import { storedView } from './stored-view.ts';
 
@@ -328,7 +328,7 @@ export class Admission {
       wait: content.wait,
       timeoutMs: content.timeoutMs,
       idleTimeoutMs: content.idleTimeoutMs,
-      cardId: null,
+      notifies: !content.wait && this.#isTold(prepared.caller ?? session),
       depth,
       isLarge: content.inputCharacters + content.description.length > LARGE_CHARACTERS,
     };
@@ -341,6 +341,11 @@ export class Admission {
       if (agent != null) job.toolCall = { executionId: agent.executionId, toolCallId: content.toolCallId };
     }
     return job;
+  }
+
+  #isTold({ agentId }: SessionRow): boolean {
+    const { notices, agents } = this.#core.settings;
+    return notices && agents[agentId ?? DEFAULT_AGENT] !== undefined;
   }
 
   /** @throws OffstageError `job.parent_cancelled` */

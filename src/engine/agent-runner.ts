@@ -270,7 +270,8 @@ export class AgentRunner {
   #contextOf(execution: AgentExecution, conversationId: string | null): AgentContext {
     const { agentId, sessionId, taskId } = execution;
     const { signal } = execution.controller;
-    return { agentId, sessionId, taskId, jobId: null, conversationId, signal, execution: this.#handleOf(execution) };
+    const handle = this.#handleOf(execution);
+    return { agentId, sessionId, taskId, jobId: null, contextMode: null, conversationId, signal, execution: handle };
   }
 
   #handleOf(execution: AgentExecution): ExecutionHandle {

@@ -8,9 +8,9 @@
 import type { UnnumberedEvent } from '../model/events.ts';
 import { segmentOperation } from '../persistence/event-log.ts';
 import { isFinished } from '../persistence/job-codec.ts';
-import { acceptOperations, stateOperations } from '../persistence/job-rows.ts';
+import { acceptOperations, retractOperations, stateOperations } from '../persistence/job-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
-import { jobEvent } from './job-event.ts';
+import { cardEvent, changesCard, jobEvent } from './job-event.ts';
 import type { LiveJob } from './live-job.ts';
 import type { Change, CommitHook, Transaction } from './transaction.ts';
 
@@ -33,6 +33,8 @@ export interface Batch<T extends Transaction = Transaction> {
 export interface BatchOptions {
   readonly hooks: readonly CommitHook[];
   readonly firstSeq: number;
+  /** Whether events and finished jobs are stored; without, a job's end takes back its rows. */
+  readonly keepsHistory: boolean;
 }
 
 /** @throws Error when a step breaks BAT2, or what a hook throws */
@@ -58,6 +60,7 @@ export function buildBatch<T extends Transaction>(transactions: readonly T[], op
       last.set(job, step);
       if (change.before === null) for (const operation of acceptOperations(job.base)) operations.push(operation);
       for (const type of change.announce) events.push(jobEvent(type, job.base, change.after, step.revision));
+      if (changesCard(change.before, change.after)) events.push(cardEvent(job.base, change.after));
       if (change.rows !== undefined) for (const operation of change.rows) operations.push(operation);
       for (const hook of options.hooks) for (const operation of hook(change.before, change)) operations.push(operation);
     }
@@ -65,8 +68,11 @@ export function buildBatch<T extends Transaction>(transactions: readonly T[], op
     if (transaction.events !== undefined) for (const event of transaction.events) events.push(event);
   }
   for (const { change, revision } of last.values()) {
-    for (const operation of stateOperations(change.job.base, change.after, revision)) operations.push(operation);
+    const { base } = change.job;
+    const isGone = !options.keepsHistory && isFinished(change.after.state);
+    for (const operation of isGone ? retractOperations(base) : stateOperations(base, change.after, revision))
+      operations.push(operation);
   }
-  if (events.length > 0) operations.push(segmentOperation(options.firstSeq, events));
+  if (events.length > 0 && options.keepsHistory) operations.push(segmentOperation(options.firstSeq, events));
   return { transactions, operations, events, steps, mustSync: mustSync || events.length > 0 };
 }

@@ -141,6 +141,7 @@ export class BodyRunner {
     execution.lastHeard = core.settings.clock.monotonic();
     this.#armDeadlines(job, execution);
     const context = new BodyContext(core, job, execution, this.#host.verbs, this);
+    execution.context = context;
     let running: Promise<unknown>;
     try {
       const record = toRecord(job.base, job.decided, job.revision);

@@ -5,7 +5,10 @@
  * CHO2  A name that nobody knows is refused by name: a misspelt option is never ignored.
  * CHO3  What is returned is a plain copy: each property was read once, and cannot change or throw any more.
  */
+
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
+import type { RunOptions } from '../model/requests.ts';
 
 /** Makes the error; `argument` is what the caller calls it. */
 export type Refuse = (argument: string, message: string, cause?: unknown) => OffstageError;
@@ -54,6 +57,8 @@ export function checkNames(argument: string, given: object, known: ReadonlySet<s
 export function readArray(argument: string, given: unknown): readonly unknown[] {
   return readable(argument, () => {
     if (!Array.isArray(given)) throw invalidInput(argument, 'it must be an array');
+    // Also one that says so of itself, and is none.
+    if (given.length > LIMITS.arrayItems) throw invalidInput(argument, `it has more than ${LIMITS.arrayItems} items`);
     return Array.from(given as readonly unknown[]);
   });
 }
@@ -81,4 +86,14 @@ export function readable<T>(argument: string, read: () => T, refuse: Refuse = in
 export function readFlag(argument: string, value: unknown): boolean {
   if (value === undefined || typeof value === 'boolean') return value === true;
   throw invalidInput(argument, 'it must be true or false');
+}
+
+const RUN_NAMES = namesOf<RunOptions>({ signal: true, onSpawned: true });
+
+/** @throws OffstageError `input.invalid` */
+export function readRun(given: RunOptions | undefined): RunOptions {
+  const { signal, onSpawned } = readOptions('options', given, RUN_NAMES);
+  if (onSpawned !== undefined && typeof onSpawned !== 'function') throw invalidInput('onSpawned', 'it must be a function');
+  const checked = checkSignal('signal', signal);
+  return { ...(checked === undefined ? {} : { signal: checked }), ...(onSpawned === undefined ? {} : { onSpawned }) };
 }

@@ -12,6 +12,7 @@ export interface CommitLoopHost {
   readonly timers: TimerService;
   readonly epoch: string;
   readonly isSynced: boolean;
+  readonly keepsHistory: boolean;
   readonly hooks: readonly CommitHook[];
   /** Whether anybody looks at events. */
   hasObservers(): boolean;

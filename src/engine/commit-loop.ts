@@ -224,7 +224,8 @@ export class CommitLoop {
 
   /** A transaction that cannot be built, by an error of ours or of a hook, must not take the others with it (G16). */
   #encode(transactions: readonly Pending[]): Batch<Pending> {
-    const options = { hooks: this.#host.hooks, firstSeq: this.#seq + 1 };
+    const { hooks, keepsHistory } = this.#host;
+    const options = { hooks, firstSeq: this.#seq + 1, keepsHistory };
     try {
       return buildBatch(transactions, options);
     } catch {

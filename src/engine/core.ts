@@ -70,6 +70,8 @@ export class Core {
   /** By execution id: what an earlier engine has left, and nobody has proven to be gone. */
   readonly leftovers: Map<string, ProcessRecord>;
   readonly reap: ProcessReaper;
+  /** Set by the room that tells callers of ended jobs. */
+  onJobsCommitted: (changes: readonly Change[]) => void = () => {};
   /** Set by the room that admits jobs: there is room for more. */
   onRoom: () => void = () => {};
   /** Accepted and not started. */
@@ -112,11 +114,13 @@ export class Core {
         timers: this.timers,
         epoch: this.epoch,
         isSynced: settings.durability === 'full',
+        keepsHistory: settings.keepsHistory,
         hooks,
         hasObservers: () => this.bus.hasObservers,
         publish: (event) => this.bus.publish(this.liveness.decorate(event)),
         committed: (changes, seq) => {
           this.liveness.jobsCommitted(changes);
+          this.onJobsCommitted(changes);
           this.models.committed(changes, seq, this);
         },
         published: () => this.liveness.settle(),

@@ -11,6 +11,7 @@
 
 import type { IdSource, StopTimer } from '../model/clock.ts';
 import type { OffstageError } from '../model/errors.ts';
+import type { JobContext } from '../model/executor.ts';
 import type { JsonValue } from '../model/json.ts';
 import { type LaunchedProcess, putProcess } from '../persistence/process-row.ts';
 import type { StoreOperation } from '../persistence/store.ts';
@@ -38,6 +39,8 @@ export class Execution {
   hasSettled = false;
   progress: JsonValue = null;
   partial: string | null = null;
+  /** What its body was handed; null before it was called. */
+  context: JobContext | null = null;
   output: OutputLog | null = null;
   /** What could not be ended, in words. */
   survivors: string | null = null;

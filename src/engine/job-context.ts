@@ -11,8 +11,8 @@ import type { ExecutionHandle, JobContext, OutputStream } from '../model/executo
 import { type JsonValue, toJson } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ContextMode, JobView } from '../model/records.ts';
-import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
-import { checkSignal, namesOf, readOptions } from './check-options.ts';
+import type { RunOptions, SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
+import { readRun } from './check-options.ts';
 import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import type { LiveJob } from './live-job.ts';
@@ -21,7 +21,7 @@ import { OutputLog } from './output-log.ts';
 /** The engine's verbs that a context needs; each takes the calling execution. */
 export interface ContextVerbs {
   spawnFrom(caller: Execution, options: SpawnOptions): Promise<JobView>;
-  runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView>;
+  runFrom(caller: Execution, options: SpawnOptions, more: RunOptions): Promise<JobView>;
   waitFrom(caller: Execution, jobId: string, options: WaitOptions | undefined): Promise<JobView>;
   waitManyFrom(
     caller: Execution,
@@ -29,8 +29,6 @@ export interface ContextVerbs {
     options: WaitManyOptions | undefined,
   ): Promise<readonly WaitManyEntry[]>;
 }
-
-const RUN_NAMES = namesOf<{ readonly signal?: AbortSignal }>({ signal: true });
 
 export interface HandleMaker {
   handleOf(job: LiveJob, execution: Execution): ExecutionHandle;
@@ -79,10 +77,9 @@ export class BodyContext implements JobContext {
     return this.#verbs.spawnFrom(this.#execution, options);
   }
 
-  async run(options: SpawnOptions, more?: { readonly signal?: AbortSignal }): Promise<JobView> {
+  async run(options: SpawnOptions, more?: RunOptions): Promise<JobView> {
     this.#check(true);
-    const { signal } = readOptions('options', more, RUN_NAMES);
-    return this.#verbs.runFrom(this.#execution, options, checkSignal('signal', signal));
+    return this.#verbs.runFrom(this.#execution, options, readRun(more));
   }
 
   async wait(jobId: string, options?: WaitOptions): Promise<JobView> {

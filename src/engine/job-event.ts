@@ -1,6 +1,8 @@
 /** The record event of one job at one of its snapshots (spec 11): what identifies it and how it stands, not what it was given or made. */
-import type { JobRecordEvent } from '../model/events.ts';
-import { type JobBase, type JobSnapshot, statusOfState } from '../persistence/job-codec.ts';
+import { cardIdOf, cardStatusOf } from '../model/cards.ts';
+import type { CardRecordEvent, JobRecordEvent } from '../model/events.ts';
+import { callerOf } from '../model/records.ts';
+import { isFinished, type JobBase, type JobSnapshot, statusOfState } from '../persistence/job-codec.ts';
 
 export function jobEvent(
   type: 'job.created' | 'job.status',
@@ -28,3 +30,16 @@ export function jobEvent(
     revision,
   };
 }
+
+/** A card changes when its job is accepted and when it ends (spec 9). */
+export const changesCard = (before: JobSnapshot | null, after: JobSnapshot): boolean =>
+  before === null || (isFinished(after.state) && !isFinished(before.state));
+
+export const cardEvent = (base: JobBase, { state, context }: JobSnapshot): Omit<CardRecordEvent, 'seq' | 'epoch'> => ({
+  type: 'card.updated',
+  at: context.completedAt ?? base.createdAt,
+  cardId: cardIdOf(base.jobId),
+  sessionId: callerOf(base),
+  jobId: base.jobId,
+  status: cardStatusOf(statusOfState(state)),
+});

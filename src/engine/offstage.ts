@@ -7,7 +7,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Observable } from 'rxjs';
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import type { OffstageEvent } from '../model/events.ts';
-import type { Executor, Executors } from '../model/executor.ts';
+import type { Executor, Executors, JobContext } from '../model/executor.ts';
 import type { HistoryEntry, JobView, ProcessRecord } from '../model/records.ts';
 import type {
   CancelManyResult,
@@ -15,9 +15,8 @@ import type {
   CancelOptions,
   Health,
   ListQuery,
-  PlanOptions,
-  PlanSpec,
   Retention,
+  RunOptions,
   Snapshot,
   SpawnOptions,
   WaitManyEntry,
@@ -29,14 +28,14 @@ import { Admission } from './admission.ts';
 import { BodyRunner } from './body-runner.ts';
 import { CancelVerbs } from './cancel-verbs.ts';
 import { Canceller } from './canceller.ts';
-import { checkSignal, readOptions } from './check-options.ts';
+import { readOptions, readRun } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
-import { PLAN_NAMES, planJobs, runPlan } from './plans.ts';
+import { Plans } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
 import { Queries } from './queries.ts';
 import type { JobsModel, PoolModel, ReadModel, SessionsModel, TasksModel } from './read-models.ts';
@@ -105,7 +104,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.#runner = new BodyRunner(core, {
       verbs: {
         spawnFrom: (caller, options) => this.#admission.spawn(options, caller.job),
-        runFrom: (caller, options, signal) => this.#runFrom(caller, options, signal),
+        runFrom: (caller, options, more) => this.#runFrom(caller, options, more),
         waitFrom: (caller, jobId, options) => this.#waiting.waitFrom(caller, jobId, options),
         waitManyFrom: (caller, jobIds, options) => this.#waiting.waitManyFrom(caller, jobIds, options),
       },
@@ -122,6 +121,9 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.sessions = this.#rooms.sessionVerbs;
     this.tasks = this.#rooms.taskVerbs;
     this.workloads = this.#rooms.workloadVerbs;
+    this.cards = this.#rooms.cardVerbs.cards;
+    this.context = this.#rooms.cardVerbs.context;
+    this.notices = this.#rooms.noticeVerbs;
     this.#queries = new Queries(core, { sessions: this.#sessions, views: this.#rooms.views, waiting: this.#waiting });
     this.#cancels = new CancelVerbs(core, {
       canceller: this.#canceller,
@@ -129,8 +131,15 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       queries: this.#queries,
       sessions: this.#sessions,
     });
+    this.plan = new Plans(core, {
+      admission: this.#admission,
+      waiting: this.#waiting,
+      cancels: this.#cancels,
+      queries: this.#queries,
+    }).verbs;
     this.#retention = new RetentionSweep(core);
     this.#retention.start();
+    this.#rooms.tellLeft(recovered.notices);
   }
 
   /**
@@ -140,6 +149,34 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
    */
   spawn<Kind extends keyof Kinds & string>(options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>): Promise<JobView> {
     return this.#admission.spawn(options as SpawnOptions, null);
+  }
+
+  /**
+   * Starts a foreground job and waits for it without limit: its record when it has ended. When `signal` fires, nobody waits for it any more,
+   * and it is cancelled.
+   * @throws OffstageError as `spawn`; the signal's reason
+   */
+  async run<Kind extends keyof Kinds & string>(
+    options: SpawnOptions<Kind, InputOf<Kinds[Kind]>>,
+    more?: RunOptions,
+  ): Promise<JobView> {
+    const run = readRun(more);
+    run.signal?.throwIfAborted();
+    const job = await this.#admission.spawn(
+      { ...readOptions('options', options as SpawnOptions, SPAWN_NAMES), wait: true },
+      null,
+    );
+    return this.#awaitOrCancel(job, run, (rest) => this.wait(job.jobId, { timeoutMs: null, ...rest }));
+  }
+
+  /**
+   * What the body of a running job was handed: for tools that act on behalf of it. Their waits count as the body's.
+   * @throws OffstageError `job.not_found`, when no such job is running
+   */
+  contextOf(jobId: string): JobContext {
+    const context = this.#core.registry.get(checkId('jobId', jobId))?.context ?? null;
+    if (context === null) throw offstageError('job.not_found', { jobId });
+    return context;
   }
 
   /** @throws OffstageError `job.not_found`, `job.expired` */
@@ -256,25 +293,8 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     return this.#core.whileOpen(() => this.#retention.prune(given));
   }
 
-  readonly plan = {
-    /** Spawns all and waits for all, without limit; answers like `waitMany`. */
-    run: async (specs: readonly PlanSpec[], given?: PlanOptions): Promise<readonly WaitManyEntry[]> => {
-      const options = readOptions('options', given, PLAN_NAMES);
-      const signal = checkSignal('signal', options.signal);
-      const jobs = planJobs(specs, options, () => this.#core.settings.ids.id('plan'));
-      const parent =
-        options.parentJobId === undefined ? null : this.#core.registry.get(checkId('parentJobId', options.parentJobId));
-      if (parent === undefined) throw offstageError('job.not_found', { jobId: options.parentJobId ?? '' });
-      return runPlan(jobs, signal, {
-        spawn: (job) => this.#admission.spawn(job, parent?.job ?? null),
-        waitMany: (jobIds) =>
-          parent === null
-            ? this.waitMany(jobIds, { timeoutMs: null })
-            : this.#waiting.waitManyFrom(parent, jobIds, { timeoutMs: null }),
-        callerGone: (jobIds) => this.#cancels.callerGone(jobIds),
-      });
-    },
-  };
+  /** Many foreground jobs as one plan. */
+  readonly plan: Plans['verbs'];
 
   /** Sessions: conversations with agents. */
   readonly sessions: SessionRooms['sessionVerbs'];
@@ -282,6 +302,12 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly tasks: SessionRooms['taskVerbs'];
   /** Background work of agents, where a host tells of it itself. */
   readonly workloads: SessionRooms['workloadVerbs'];
+  /** Cards: the placeholders of jobs in the conversations that asked for them. */
+  readonly cards: SessionRooms['cardVerbs']['cards'];
+  /** Conversations as models see them. */
+  readonly context: SessionRooms['cardVerbs']['context'];
+  /** Notices about ended jobs. */
+  readonly notices: SessionRooms['noticeVerbs'];
 
   /** Ends everything within `shutdownGraceMs`, settles every waiter, closes the store. A second call joins the first. */
   close(): Promise<void> {
@@ -314,15 +340,35 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     await core.store.close();
   }
 
-  async #runFrom(caller: Execution, options: SpawnOptions, signal: AbortSignal | undefined): Promise<JobView> {
-    signal?.throwIfAborted();
+  async #runFrom(caller: Execution, options: SpawnOptions, more: RunOptions): Promise<JobView> {
+    more.signal?.throwIfAborted();
     const child = await this.#admission.spawn({ ...readOptions('options', options, SPAWN_NAMES), wait: true }, caller.job);
-    const gone = (): void => this.#cancels.callerGone([child.jobId]);
+    return this.#awaitOrCancel(child, more, (rest) => this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...rest }));
+  }
+
+  /** Whatever it does is nobody's but its own. */
+  #tellSpawned(job: JobView, onSpawned: RunOptions['onSpawned']): void {
+    const failed = (error: unknown): void => this.#core.report('run.observer_failed', error);
+    try {
+      Promise.resolve(onSpawned?.(job)).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** The job is cancelled when its caller goes. */
+  async #awaitOrCancel(
+    job: JobView,
+    { signal, onSpawned }: RunOptions,
+    wait: (more: { readonly signal?: AbortSignal }) => Promise<JobView>,
+  ): Promise<JobView> {
+    const gone = (): void => this.#cancels.callerGone([job.jobId]);
     // At once, not when the wait has rejected: that needs a slot, and the child may hold the last one.
     const stopListening = signal === undefined ? null : onAbortOf(signal, gone);
     if (signal?.aborted === true) gone();
     try {
-      return await this.#waiting.waitFrom(caller, child.jobId, { timeoutMs: null, ...(signal === undefined ? {} : { signal }) });
+      this.#tellSpawned(job, onSpawned);
+      return await wait(signal === undefined ? {} : { signal });
     } catch (error) {
       if (!isOffstageError(error, 'job.wait_cycle')) gone();
       throw error;

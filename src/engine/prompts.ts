@@ -31,6 +31,11 @@ import type { Turns } from './turns.ts';
 
 const PROMPT_NAMES = namesOf<PromptOptions>({ content: true, origin: true, whenBusy: true, promptId: true });
 
+type Accepted = Extract<PromptAnswer, { accepted: true }>;
+
+const recalled = (): OffstageError =>
+  offstageError('prompt.interrupted', { message: 'what it would have told is known already' });
+
 const answerKey = (sessionId: string, promptId: string): string => JSON.stringify([sessionId, promptId]);
 
 export interface PromptsHost {
@@ -72,7 +77,8 @@ export class Prompts {
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
     const stamp = this.#core.epochs.stamp();
-    const answer = this.#ask(sessionId, request, whenBusy, stamp).finally(() => this.#core.epochs.release(stamp));
+    const queue = whenBusy === 'queue' ? (session: LiveSession) => this.line.add(session, request) : null;
+    const answer = this.#ask(sessionId, request, queue, stamp).finally(() => this.#core.epochs.release(stamp));
     this.#answers.set(key, answer);
     answer.catch(() => {
       if (this.#answers.get(key) === answer) this.#answers.delete(key);
@@ -91,6 +97,38 @@ export class Prompts {
   async cancelTicket(ticketId: string): Promise<Changed> {
     await this.line.cancel(checkId('ticketId', ticketId));
     return { changed: true };
+  }
+
+  /**
+   * A prompt of the engine itself: resolves when the agent has taken it, now or in its turn. It outlives the agent that is there now.
+   * `isWanted` is asked before it is put in line; afterwards it is `recall`ed.
+   * @throws OffstageError why it was not taken
+   */
+  async deliver(sessionId: string, request: PromptRequest, isWanted: () => boolean): Promise<void> {
+    const stamp = this.#core.epochs.stamp();
+    let inLine: Promise<void> | null = null;
+    const queue = (session: LiveSession): void => {
+      if (!isWanted()) throw recalled();
+      inLine = new Promise((resolve, reject) => {
+        // Whoever cancels its ticket wants it so.
+        this.line.addOwn(session, request, (error, isWithdrawn) => (error === null || isWithdrawn ? resolve() : reject(error)));
+      });
+      // Looked at below, and perhaps told before that.
+      inLine.catch(() => {});
+    };
+    try {
+      await this.#ask(sessionId, request, queue, stamp);
+    } finally {
+      this.#core.epochs.release(stamp);
+    }
+    await inLine;
+  }
+
+  /** Takes such a prompt back, if it still waits. */
+  recall(sessionId: string, promptId: string): void {
+    const session = this.#core.liveness.find(sessionId);
+    const ticket = session?.tickets.find(({ request, onOutcome }) => onOutcome !== null && request.promptId === promptId);
+    if (session != null && ticket !== undefined) void this.line.withdraw(session, ticket, 'dropped', recalled());
   }
 
   /** A prompt that is on its way and has not begun ends here, in this instant; one that has begun ends with its agent, one that is over has ended. */
@@ -141,12 +179,13 @@ export class Prompts {
     }
   }
 
-  async #ask(
+  /** `queue` is what to do with it when the session is busy; null: it is refused. */
+  async #ask<Queued>(
     sessionId: string,
     request: PromptRequest,
-    whenBusy: 'reject' | 'queue',
+    queue: ((session: LiveSession) => Queued) | null,
     stamp: RequestStamp,
-  ): Promise<PromptAnswer> {
+  ): Promise<Accepted | Awaited<Queued>> {
     const { sessions, states } = this.#host;
     const stored = this.#core.liveness.find(sessionId)?.row ?? sessions.cached(sessionId) ?? (await sessions.resolve(sessionId));
     const session = this.#core.liveness.at(sessionId, stored.taskId);
@@ -162,7 +201,7 @@ export class Prompts {
           await this.#run(session, prompt, null);
           return { accepted: true, promptId: request.promptId, generation: prompt.generation };
         }
-        if (whenBusy === 'queue') return await this.line.add(session, request);
+        if (queue !== null) return await queue(session);
         // Whether there will be room shows when the start that is under way has succeeded or failed.
         if (session.starting === null) throw offstageError('prompt.busy', { sessionId });
         await session.starting.catch(() => {});

@@ -23,7 +23,7 @@ import {
 import type { Store, StoreOperation } from '../persistence/store.ts';
 
 /** What belongs in one batch; worked out when its batch is built. */
-export type RecoveryStep = () => { readonly operations: readonly StoreOperation[]; readonly event?: UnnumberedEvent };
+export type RecoveryStep = () => { readonly operations: readonly StoreOperation[]; readonly events?: readonly UnnumberedEvent[] };
 
 /** A prompt that waited when its process died, and will not be served. */
 export interface LostTicket {
@@ -88,7 +88,7 @@ function settle(row: SessionRow, now: number): ReturnType<RecoveryStep> {
   const { sessionId, taskId } = after;
   return {
     operations: sessionOperations(after),
-    event: { type: 'session.state_changed', at: updatedAt, sessionId, taskId, oldState: row.state, newState: state },
+    events: [{ type: 'session.state_changed', at: updatedAt, sessionId, taskId, oldState: row.state, newState: state }],
   };
 }
 

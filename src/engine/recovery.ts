@@ -14,11 +14,12 @@ import type { ProcessRecord } from '../model/records.ts';
 import { newestSeq, segmentOperation } from '../persistence/event-log.ts';
 import type { JobSnapshot, StoredJob } from '../persistence/job-codec.ts';
 import { JobRows, stateOperations } from '../persistence/job-rows.ts';
+import { readNotices, type StoredNotice } from '../persistence/notice-rows.ts';
 import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
 import { prepareStore } from '../persistence/store-format.ts';
-import { jobEvent } from './job-event.ts';
+import { cardEvent, jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
 import { readProcessRecords } from './process-records.ts';
@@ -56,6 +57,8 @@ export interface RecoveryReport {
 
 export interface Recovered {
   readonly report: RecoveryReport;
+  /** That agents have not taken, those of the jobs that were abandoned just now included. */
+  readonly notices: readonly StoredNotice[];
   readonly seq: number;
   readonly ordinal: number;
   /** Of processes that are not proven to be gone. */
@@ -97,7 +100,10 @@ export async function recover(
           const revision = job.revision + 1;
           const operations = stateOperations(job.base, change.after, revision);
           for (const hook of hooks) operations.push(...hook(change.before, change));
-          return { operations, event: jobEvent('job.status', job.base, change.after, revision) };
+          return {
+            operations,
+            events: [jobEvent('job.status', job.base, change.after, revision), cardEvent(job.base, change.after)],
+          };
         },
     ),
   ];
@@ -108,8 +114,11 @@ export async function recover(
     processes,
   };
   const sync = settings.durability === 'full';
+  const lastSeq = await writeAll(store, steps, { seq, ordinal, sync });
+  const { notices, unreadable } = await readNotices(store);
+  for (const key of unreadable) log('error', 'row.unreadable', { key, error: 'it is no notice' });
   const leftovers = reaped.flatMap(({ process, record }) => (process.verdict === 'unverified' ? [record] : []));
-  return { report, seq: await writeAll(store, steps, { seq, ordinal, sync }), ordinal, leftovers };
+  return { report, notices, leftovers, seq: lastSeq, ordinal };
 }
 
 interface Reaped {
@@ -151,7 +160,7 @@ async function writeAll(
     for (const step of steps.slice(from, from + LIMITS.changesPerBatch)) {
       const one = step();
       operations.push(...one.operations);
-      if (one.event !== undefined) events.push(one.event);
+      if (one.events !== undefined) events.push(...one.events);
     }
     if (events.length > 0) operations.push(segmentOperation(seq + 1, events));
     seq += events.length;

@@ -1,13 +1,16 @@
 /**
  * What the removal of a session or a task writes and tells, read before it is decided (liveness 12).
  *
- * RMB1  Everything goes in one batch: rows and all that leads to them, the jobs that ran there, the prompts that waited. Ids stay spent.
- * RMB2  A job that ran in another session stays with that one, whoever asked for it.
+ * RMB1  Everything goes in one batch: rows and all that leads to them, the jobs that ran there, the prompts that waited, cards and notices.
+ *       Ids stay spent.
+ * RMB2  A job that ran in another session stays with that one, whoever asked for it; the card of one that ran here, with whoever asked for it.
  * RMB3  The record of a process that is not seen to be gone stays: the next start looks after it.
  */
 import type { UnnumberedEvent } from '../model/events.ts';
-import type { SessionRow } from '../model/records.ts';
+import { callerOf, type SessionRow } from '../model/records.ts';
+import { keepCardOperations, removeCardsOperations } from '../persistence/card-rows.ts';
 import { pruneOperations } from '../persistence/job-rows.ts';
+import { removeNoticesOperations } from '../persistence/notice-rows.ts';
 import { removeSessionOperations, removeTaskOperations, removeTicketsOf } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
@@ -52,12 +55,17 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
   for (const row of rows) {
     const { sessionId, taskId } = row;
     for await (const jobs of core.rows.hostedBy(sessionId)) {
-      for (const base of jobs) {
+      for (const job of jobs) {
+        const { base } = job;
         operations.push(...pruneOperations(base, at));
+        // Whoever asked for it keeps its card.
+        if (!sessionIds.has(callerOf(base))) operations.push(...keepCardOperations(job));
         ordinals.push(base.ordinal);
         unproven ??= ofJobs.get(base.jobId) ?? null;
       }
     }
+    operations.push(...(await removeCardsOperations(core.store, sessionId)));
+    operations.push(...(await removeNoticesOperations(core.store, sessionId)));
     operations.push(...removeSessionOperations(row, at));
     events.push({ type: 'session.removed', at, sessionId, taskId });
   }

@@ -5,9 +5,13 @@
  * RET2  The event log keeps the newest events; at least one stays, so that the sequence can be seen to go on.
  */
 import { LIMITS } from '../model/limits.ts';
+import { callerOf } from '../model/records.ts';
+import { keepCardOperations } from '../persistence/card-rows.ts';
 import { trimOperations } from '../persistence/event-log.ts';
+import type { StoredJob } from '../persistence/job-codec.ts';
 import { pruneOperations } from '../persistence/job-rows.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
+import { isRemoved, readSessionRow } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
 import { removeOutputFile } from './output-log.ts';
@@ -104,7 +108,11 @@ export class RetentionSweep {
           !core.jobs.has(base.jobId) &&
           (passed + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
       );
-      if (due.length > 0) await core.storeRows(due.flatMap(({ base }) => pruneOperations(base, at)));
+      if (due.length > 0) {
+        const gone = await this.#goneCallers(due);
+        const cardsOf = (job: StoredJob) => (gone.has(callerOf(job.base)) ? [] : keepCardOperations(job));
+        await core.storeRows(due.flatMap((job) => [...pruneOperations(job.base, at), ...cardsOf(job)]));
+      }
       if (core.settings.spillDirectory !== null)
         for (const { base } of due) removeOutputFile(core.settings.spillDirectory, base.ordinal);
       pruned += due.length;
@@ -113,6 +121,14 @@ export class RetentionSweep {
       // Whatever comes behind was created later, so it ended later than the limit too.
       if (seen >= excess && last.base.createdAt >= endedBefore) return pruned;
     }
+  }
+
+  /** Sessions that have asked for jobs in others and were removed since: their cards have gone with them. */
+  async #goneCallers(jobs: readonly StoredJob[]): Promise<ReadonlySet<string>> {
+    const ids = [...new Set(jobs.flatMap(({ base }) => base.callerSessionId ?? []))];
+    if (ids.length === 0) return NONE;
+    const rows = await this.#core.store.getMany(ids.map((sessionId) => KEYS.session(sessionId)));
+    return new Set(ids.filter((_, index) => isGone(rows[index])));
   }
 
   async #pruneTombstones(madeBefore: number): Promise<number> {
@@ -143,6 +159,18 @@ export class RetentionSweep {
       removed += operations.length;
       if (operations.length < PER_BATCH) return removed;
     }
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** One that cannot be read may be there: `doctor` finds it. */
+function isGone(value: string | undefined): boolean {
+  try {
+    const row = readSessionRow(value);
+    return row !== null && isRemoved(row);
+  } catch {
+    return false;
   }
 }
 

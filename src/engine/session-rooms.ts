@@ -4,10 +4,11 @@
  * SRM1  What frees the foreground, whoever says so, serves the prompts that wait.
  */
 import type { SessionView, TaskView, WorkloadView } from '../model/activity.ts';
+import type { Card, ContextItem } from '../model/cards.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { TaskState } from '../model/records.ts';
-import type { RowQuery, TaskQuery } from '../model/requests.ts';
+import type { CardQuery, ContextBlock, RowQuery, TaskQuery } from '../model/requests.ts';
 import type {
   Changed,
   CompleteWorkload,
@@ -19,18 +20,22 @@ import type {
   WorkloadSnapshot,
 } from '../model/session-requests.ts';
 import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopResult } from '../model/stop.ts';
+import type { StoredNotice } from '../persistence/notice-rows.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Canceller } from './canceller.ts';
+import { Cards } from './cards.ts';
 import type { Core } from './core.ts';
 import { FrameIntake } from './frame-intake.ts';
 import { Interrupts } from './interrupts.ts';
 import type { LiveSession } from './live-session.ts';
+import { Notices } from './notices.ts';
 import { Prompts } from './prompts.ts';
 import { Removals } from './removals.ts';
 import { SessionRequests } from './session-requests.ts';
 import { SessionStates } from './session-states.ts';
 import { SessionViews } from './session-views.ts';
 import type { CreateSessionOptions, CreateTaskOptions, Sessions } from './sessions.ts';
+import { checkId } from './spawn-request.ts';
 import { Stalls, type StallsHost } from './stalls.ts';
 import { Stops } from './stops.ts';
 import { Turns } from './turns.ts';
@@ -40,10 +45,13 @@ export class SessionRooms {
   readonly #core: Core;
   readonly #agents: AgentRunner;
   readonly #prompts: Prompts;
+  readonly #notices: Notices;
   readonly views: SessionViews;
   readonly sessionVerbs;
   readonly taskVerbs;
   readonly workloadVerbs;
+  readonly cardVerbs;
+  readonly noticeVerbs;
 
   constructor(core: Core, sessions: Sessions, canceller: Canceller) {
     this.#core = core;
@@ -81,6 +89,15 @@ export class SessionRooms {
     this.sessionVerbs = sessionVerbs(core, rooms);
     this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
+    this.#notices = new Notices(core, { prompts: this.#prompts, sessions });
+    core.onJobsCommitted = (changes) => this.#notices.committed(changes);
+    this.noticeVerbs = noticeVerbs(core, this.#notices);
+    this.cardVerbs = cardVerbs(core, new Cards(core, sessions));
+  }
+
+  /** What an earlier process has not told its agents is told now. */
+  tellLeft(left: readonly StoredNotice[]): void {
+    this.#notices.start(left);
   }
 
   /** Ends prompts and agents; resolves when the agents have closed. */
@@ -195,4 +212,35 @@ const workloadVerbs = (core: Core, workloads: Workloads) => ({
     core.whileOpen(() => workloads.dismiss(sessionId, workloadId)),
   /** Jobs and work of agents, oldest first. @throws OffstageError `session.not_found` */
   list: (sessionId: string): Promise<readonly WorkloadView[]> => core.whileOpen(() => workloads.list(sessionId)),
+});
+
+const cardVerbs = (core: Core, cards: Cards) => ({
+  cards: {
+    /** As it is with its job at this instant. @throws OffstageError `card.not_found` */
+    get: (cardId: string): Promise<Card> => core.whileOpen(() => cards.get(cardId)),
+    /** The cards of one conversation, newest first. @throws OffstageError `session.not_found`, `card.not_found`, `input.invalid` */
+    list: (query: CardQuery): Promise<readonly Card[]> => core.whileOpen(() => cards.list(query)),
+  },
+  context: {
+    /**
+     * The items of a conversation as a model is to see them: running cards are left out, completed ones become blocks, once per source, of
+     * cancelled and errored ones the mark stands there. Every other item passes as it is.
+     * @throws OffstageError `session.not_found`, `input.invalid`
+     */
+    expand: <Item>(sessionId: string, items: readonly (Item | ContextItem)[]): Promise<readonly (Item | ContextBlock)[]> =>
+      core.whileOpen(() => cards.expand(sessionId, items)),
+  },
+});
+
+const noticeVerbs = (core: Core, notices: Notices) => ({
+  /** The session's agent is about to cancel this job: it is not told of its end, nor of the ends of what that has started. */
+  stopping: (sessionId: string, jobId: string): void => {
+    core.assertOpen();
+    notices.stopping(checkId('sessionId', sessionId), checkId('jobId', jobId));
+  },
+  /** The session's agent has got the end of this job by other means: it is not told of it. */
+  received: (sessionId: string, jobId: string): void => {
+    core.assertOpen();
+    notices.received(checkId('sessionId', sessionId), checkId('jobId', jobId));
+  },
 });

@@ -44,6 +44,9 @@ export interface Settings {
   readonly quietAfterMs: number;
   readonly stallFailMs: number;
   readonly confirmArchive: boolean;
+  readonly notices: boolean;
+  /** Whether events and finished jobs are stored. Only an engine that serves one door alone, and is asked for neither, does without. */
+  readonly keepsHistory: boolean;
   readonly retention: { readonly maxAgeMs: number | null; readonly maxJobs: number | null };
   readonly inspect: Inspect | undefined;
   readonly log: Log;
@@ -193,6 +196,8 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
     quietAfterMs: graceMs('quietAfterMs', options.quietAfterMs, 300_000),
     stallFailMs: graceMs('stallFailMs', options.stallFailMs, Number.POSITIVE_INFINITY),
     confirmArchive: checkFlag('confirmArchive', options.confirmArchive) ?? true,
+    notices: checkFlag('notices', options.notices) ?? true,
+    keepsHistory: true,
     retention: retention(options.retention),
     inspect: callback('inspect', options.inspect),
     log: fencedLog(callback('log', options.log)),

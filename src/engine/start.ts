@@ -3,6 +3,7 @@ import type { Executors } from '../model/executor.ts';
 import type { Store } from '../persistence/store.ts';
 import type { Closer } from './closers.ts';
 import type { RegisteredExecutor } from './core.ts';
+import { noticeHook } from './notices.ts';
 import { Offstage } from './offstage.ts';
 import type { PausePoints } from './pause-points.ts';
 import { type ProcessReaper, recover } from './recovery.ts';
@@ -23,7 +24,8 @@ export interface StartOptions {
 
 /** @throws OffstageError `store.corrupt`, `store.failed` */
 export async function startEngine<Kinds extends Executors>(options: StartOptions): Promise<Offstage<Kinds>> {
-  const { settings, store, executors, reap, hooks = [] } = options;
+  const { settings, store, executors, reap } = options;
+  const hooks = [noticeHook, ...(options.hooks ?? [])];
   const recovered = await recover(store, settings, reap, hooks);
-  return new Offstage<Kinds>(settings, store, executors, recovered, options);
+  return new Offstage<Kinds>(settings, store, executors, recovered, { ...options, hooks });
 }

@@ -23,6 +23,8 @@ export interface WaitingPrompt {
   executionId: string | null;
   /** Its row is stored, and it may be served. */
   isStored: boolean;
+  /** Not null: it is the engine's own, and its durable part lies elsewhere; told, once, what came of it (null: accepted). */
+  readonly onOutcome: ((error: unknown, isWithdrawn: boolean) => void) | null;
 }
 
 export interface TicketLineHost {
@@ -77,7 +79,13 @@ export class TicketLine {
   dropOrphans(session: LiveSession): void {
     for (const ticket of [...session.tickets]) {
       const { executionId, request } = ticket;
-      if (request.origin !== 'synthetic' || executionId === null || executionId === session.agent?.executionId) continue;
+      if (
+        request.origin !== 'synthetic' ||
+        ticket.onOutcome !== null ||
+        executionId === null ||
+        executionId === session.agent?.executionId
+      )
+        continue;
       void this.withdraw(session, ticket, 'dropped', offstageError('agent.gone', { message: 'another agent has taken over' }));
     }
   }
@@ -87,13 +95,7 @@ export class TicketLine {
     const { sessionId } = session;
     if (session.ticketCount >= LIMITS.ticketsPerSession)
       throw offstageError('limit.tickets', { limit: LIMITS.ticketsPerSession });
-    const ticket: WaitingPrompt = {
-      ticketId: this.#core.settings.ids.id('ticket'),
-      request,
-      createdAt: this.#core.settings.clock.now(),
-      executionId: session.agent?.executionId ?? null,
-      isStored: false,
-    };
+    const ticket = this.#ticketOf(session, request);
     const { ticketId, createdAt } = ticket;
     session.tickets.push(ticket);
     const row = ticketOperation({ ticketId, promptId: request.promptId, sessionId, origin: request.origin, createdAt });
@@ -119,6 +121,26 @@ export class TicketLine {
     });
   }
 
+  /** One of the engine's own: its durable part lies elsewhere, so it has no row here, and waits at once. */
+  addOwn(session: LiveSession, request: PromptRequest, onOutcome: (error: unknown, isWithdrawn: boolean) => void): void {
+    const ticket: WaitingPrompt = { ...this.#ticketOf(session, request), isStored: true, onOutcome };
+    session.tickets.push(ticket);
+    this.tell(session, ticket, 'queued', 0, null);
+    this.#host.onStored(session);
+  }
+
+  #ticketOf(session: LiveSession, request: PromptRequest): WaitingPrompt {
+    const { ids, clock } = this.#core.settings;
+    return {
+      ticketId: ids.id('ticket'),
+      request,
+      createdAt: clock.now(),
+      executionId: session.agent?.executionId ?? null,
+      isStored: false,
+      onOutcome: null,
+    };
+  }
+
   withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {
     leave(session, ticket);
     this.#core.liveness.touch(session);
@@ -137,7 +159,7 @@ export class TicketLine {
 
   tell(
     { sessionId }: LiveSession,
-    { ticketId, request }: WaitingPrompt,
+    { ticketId, request, onOutcome }: WaitingPrompt,
     status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped' | 'stopped',
     generation: number,
     error: unknown,
@@ -145,6 +167,7 @@ export class TicketLine {
     const { bus, loop, epoch, settings } = this.#core;
     const { promptId } = request;
     if (error !== null) this.#host.onFailed(sessionId, promptId);
+    if (status !== 'queued') onOutcome?.(error, status === 'cancelled');
     if (!bus.hasObservers) return;
     const head = { seq: loop.toldSeq, epoch, at: settings.clock.now() };
     const failure = error === null ? null : errorOf(error);

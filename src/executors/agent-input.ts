@@ -2,10 +2,12 @@
  * What a job of kind `agent` is given, and what of it the agent hears.
  *
  * AIN1  Without a context the prompt reaches the agent unchanged, whatever JSON it is.
+ * AIN2  The words of a context mode are no context: a job that a tool has started says its mode here too (spec 10).
  */
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { PromptContent } from '../model/agent.ts';
 import type { JsonValue } from '../model/json.ts';
+import type { ContextMode } from '../model/records.ts';
 
 /**
  * The input of kind `agent`.
@@ -15,11 +17,12 @@ import type { JsonValue } from '../model/json.ts';
 export interface AgentInput {
   /** A text, content blocks, or whatever the agent understands. */
   readonly prompt: unknown;
-  /** What the agent has to know besides; told before the prompt, as content of its own. */
+  /** What the agent has to know besides; told before the prompt, as content of its own. `inherit` and `clean` are not told: see `contextMode`. */
   readonly context?: unknown;
 }
 
 const FIELDS = ['prompt', 'context'];
+const MODES: readonly unknown[] = ['inherit', 'clean'] satisfies readonly ContextMode[];
 
 /** Checks the input of an agent at spawn. */
 export const agentInput: StandardSchemaV1<AgentInput, AgentInput> = {
@@ -48,7 +51,7 @@ function* issuesOf(value: unknown): Generator<StandardSchemaV1.Issue> {
 /** The content of the one prompt of a job. Both parts are JSON by now. */
 export function contentOf(input: AgentInput): PromptContent {
   const { prompt, context } = input as { readonly prompt: JsonValue; readonly context?: JsonValue };
-  if (context === undefined || context === null || context === '') return prompt;
+  if (context === undefined || context === null || context === '' || MODES.includes(context)) return prompt;
   return [...blocksOf(context), ...blocksOf(prompt)];
 }
 

@@ -82,9 +82,9 @@ async function start(job: JobOf, context: JobContext, agents: Agents, signal: Ab
   const agentId = job.agentId ?? DEFAULT_AGENT;
   const entry = Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
   if (entry === undefined) throw offstageError('agent.unknown', { agentId });
-  const { jobId, sessionId, taskId, execution } = context;
+  const { jobId, sessionId, taskId, contextMode, execution } = context;
   // An agent of its own, with a conversation of its own (W9).
-  const given: AgentContext = { agentId, sessionId, taskId, jobId, conversationId: null, signal, execution };
+  const given: AgentContext = { agentId, sessionId, taskId, jobId, contextMode, conversationId: null, signal, execution };
   try {
     return checkAgent(await (typeof entry === 'function' ? entry(given) : entry.start(given)));
   } catch (error) {

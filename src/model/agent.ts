@@ -7,6 +7,7 @@
  */
 import type { ExecutionHandle, WorkloadKind } from './executor.ts';
 import type { JsonValue } from './json.ts';
+import type { ContextMode } from './records.ts';
 
 /** Who asks: a person, or the program itself (a wake-up, a notice). Only a person's prompt takes a hand-off. */
 export type PromptOrigin = 'human' | 'synthetic';
@@ -161,6 +162,8 @@ export interface AgentContext {
   readonly taskId: string;
   /** The job it runs for; null when it is the session's own agent. */
   readonly jobId: string | null;
+  /** Of a job: whether it is to start with the conversation of its session (`inherit`), where it can, or with none. Else null. */
+  readonly contextMode: ContextMode | null;
   /** What the session's last agent called the conversation; null when there is none to take up. */
   readonly conversationId: string | null;
   /** Fires when the start is no longer wanted, and when the agent is to end. */

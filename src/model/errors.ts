@@ -36,6 +36,7 @@ export const ERRORS = {
     (d: { agentId: string; message: string }) => `The agent ${quote(d.agentId)} could not be started: ${d.message}`,
   ),
   'agent.unknown': spec(false, (d: { agentId: string }) => `No agent is registered under the name ${quote(d.agentId)}.`),
+  'card.not_found': spec(false, (d: { cardId: string }) => `No card has the id ${quote(d.cardId)}.`),
   'command.cwd_missing': spec(
     false,
     (d: { cwd: string }) => `The working directory ${quote(d.cwd)} does not exist or is not a directory.`,
@@ -131,6 +132,11 @@ export const ERRORS = {
     true,
     (d: { limit: number }) => `This session has ${d.limit} registered workloads already, and no more are accepted.`,
   ),
+  'package.missing': spec(
+    false,
+    (d: { package: string }) => `This needs the package ${quote(d.package)}, which is not installed: npm install ${d.package}`,
+  ),
+  'plan.not_found': spec(false, (d: { parentMessageId: string }) => `No job belongs to a plan ${quote(d.parentMessageId)}.`),
   'prompt.busy': spec(true, (d: { sessionId: string }) => `The session ${quote(d.sessionId)} is busy with another prompt.`),
   'prompt.interrupted': spec(false, (d: Why) => `The prompt was interrupted: ${d.message}`),
   'remove.refused': spec(

@@ -5,6 +5,7 @@
  * EVT2  Volatile events (progress, output, activity, aggregates) are never stored; they carry the `seq` they follow.
  */
 import type { ActivityValue } from './activity.ts';
+import type { CardStatus } from './cards.ts';
 import type { OutputStream } from './executor.ts';
 import type { JsonValue } from './json.ts';
 import type { JobError, JobStatus, ReasonCode, SessionState, TaskRow } from './records.ts';
@@ -67,8 +68,18 @@ export type LiveActivity = Partial<ActivityValue> & {
   readonly sessionSeq?: number;
 };
 
+/** A card was made, or its job has ended; read it with `cards.get`. */
+export type CardRecordEvent = EventHead & {
+  readonly type: 'card.updated';
+  readonly cardId: string;
+  /** The conversation it stands in. */
+  readonly sessionId: string;
+  readonly jobId: string;
+  readonly status: CardStatus;
+};
+
 /** Stored, numbered, replayed. */
-export type RecordEvent = JobRecordEvent | SessionRecordEvent | SessionRemovedEvent | TaskRecordEvent;
+export type RecordEvent = JobRecordEvent | CardRecordEvent | SessionRecordEvent | SessionRemovedEvent | TaskRecordEvent;
 
 /** A task's aggregate has changed, and nothing of its row: live only, like all activity. */
 export type TaskActivityEvent = EventHead &

@@ -7,7 +7,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { JsonValue } from './json.ts';
 import type { ContextMode, JobRecord, JobView } from './records.ts';
-import type { SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from './requests.ts';
+import type { RunOptions, SpawnOptions, WaitManyEntry, WaitManyOptions, WaitOptions } from './requests.ts';
 
 /** What a session shows while such a job runs (liveness 5, W5). */
 export type WorkloadKind = 'subagent' | 'shell' | 'monitor';
@@ -67,7 +67,7 @@ export interface JobContext {
   /** Starts a child job; its `parentJobId` is this job. Resolves when the child is durable. */
   spawn(options: SpawnOptions): Promise<JobView>;
   /** Starts a foreground child and waits for it without limit, giving up the slot meanwhile. */
-  run(options: SpawnOptions, options2?: { readonly signal?: AbortSignal }): Promise<JobView>;
+  run(options: SpawnOptions, more?: RunOptions): Promise<JobView>;
   /** Waits inside the engine: gives up the slot until the job ends (spec 3). Without limit unless `timeoutMs` is given. */
   wait(jobId: string, options?: WaitOptions): Promise<JobView>;
   waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]>;

@@ -80,6 +80,17 @@ export const LIMITS = {
   /** Agents that could not be ended are told again after so long, then twice as long, up to the last. */
   firstTeardownRetryMs: 1_000,
   lastTeardownRetryMs: 60_000,
+  /** Notices are prompts: what an agent is told of ended jobs at once; the whole is read with `job_output`. */
+  noticeBytes: 128 * KIB,
+  /** Of those that an earlier process left: more would be a prompt that says little of each. */
+  noticesPerPrompt: 200,
+  /** Ids that one call of a tool takes: more is no list that a model has made. */
+  idsPerCall: 1_000,
+  /** Items of one array that is handed in. */
+  arrayItems: 1_000_000,
+  /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */
+  firstNoticeRetryMs: 5_000,
+  lastNoticeRetryMs: 10 * 60_000,
   listDefault: 50,
   listMaximum: 1_000,
   retentionJobs: 100_000,

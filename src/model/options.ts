@@ -43,6 +43,8 @@ export interface EngineOptions<Kinds extends Executors = Executors> {
   readonly quietAfterMs?: number | null;
   /** Milliseconds of silence in the middle of a turn after which its session is declared failed and its agent ended; default null: never. */
   readonly stallFailMs?: number | null;
+  /** Whether the agent that asked for a background job is told of its end by a prompt; default true. False: the job's event is all. */
+  readonly notices?: boolean;
   /** Whether archiving a task with live work has to be confirmed; default true. */
   readonly confirmArchive?: boolean;
   /** Default 30 days and 100,000 finished jobs; null keeps everything. */

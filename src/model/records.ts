@@ -90,10 +90,15 @@ export interface JobRecord {
   readonly attempt: number;
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
-  readonly cardId: string | null;
+  /** Its placeholder in the conversation that asked for it: `cards.get(cardId)`. */
+  readonly cardId: string;
   /** Grows by one with every committed change. */
   readonly revision: number;
 }
+
+/** Whose conversation has asked for the job: that its card stands in, and whose agent is told of its end. */
+export const callerOf = ({ callerSessionId, sessionId }: Pick<JobRecord, 'callerSessionId' | 'sessionId'>): string =>
+  callerSessionId ?? sessionId;
 
 /** A record as `get`, `list`, `wait` and snapshots answer it: with what is only known while the process lives. */
 export interface JobView extends JobRecord {

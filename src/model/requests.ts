@@ -2,6 +2,7 @@
  * What callers hand in and get back (api.md): shapes only, no rules.
  */
 import type { SessionView, TaskView } from './activity.ts';
+import type { CardStatus } from './cards.ts';
 import type { ContextMode, JobStatus, JobView } from './records.ts';
 
 /** What to run, and for whom. Only `kind` is required. */
@@ -38,6 +39,14 @@ export interface WaitOptions {
   /** Milliseconds; 0 peeks, null or Infinity waits without limit. Default 30,000 for hosts, none inside a body. */
   readonly timeoutMs?: number | null;
   readonly signal?: AbortSignal;
+}
+
+/** For whom a job is run. */
+export interface RunOptions {
+  /** When it fires, nobody waits for the job any more, and it is cancelled. */
+  readonly signal?: AbortSignal;
+  /** Called once the job is accepted, before it is waited for. */
+  readonly onSpawned?: (job: JobView) => void;
 }
 
 /** How long, and for which of them. */
@@ -112,6 +121,25 @@ export interface PlanOptions {
   readonly parentJobId?: string;
   readonly parentMessageId?: string;
   readonly signal?: AbortSignal;
+  /** Told how the whole plan stands, whenever that has changed. May throw. */
+  readonly onProgress?: (status: PlanStatus) => void;
+}
+
+/** How a plan stands: how its jobs stand at one instant. */
+export interface PlanStatus {
+  readonly parentMessageId: string;
+  readonly total: number;
+  /** Completed, cancelled and errored ones. */
+  readonly ended: number;
+  readonly counts: Readonly<Record<'queued' | 'running' | 'completed' | 'cancelled' | 'errored', number>>;
+  /** In the order of the plan. */
+  readonly jobs: readonly JobView[];
+}
+
+/** Which part of a plan, and why. */
+export interface CancelPlanOptions extends CancelOptions {
+  /** Only what has not started. Default false. */
+  readonly onlyQueued?: boolean;
 }
 
 /** The pool's counters. */
@@ -167,7 +195,7 @@ export interface Snapshot {
 /** Which sessions or tasks a list shows. */
 export interface RowQuery {
   readonly limit?: number;
-  /** An id: only rows created before it. */
+  /** An id: only what was created before it. */
   readonly before?: string;
 }
 
@@ -175,6 +203,28 @@ export interface RowQuery {
 export interface TaskQuery extends RowQuery {
   /** Also archived tasks of which nothing lives. Default false. */
   readonly archived?: boolean;
+}
+
+/** Which cards a list shows. */
+export interface CardQuery extends RowQuery {
+  /** The conversation they stand in. */
+  readonly sessionId: string;
+}
+
+/** What a card comes to in a context. */
+export interface ContextBlock {
+  readonly type: 'attach';
+  readonly status: Exclude<CardStatus, 'running'>;
+  /** What it was made from; completed blocks of the same source stand once. */
+  readonly source: string;
+  readonly jobId: string;
+  /** Where the job ran. */
+  readonly sessionId: string;
+  readonly headId: string | null;
+  readonly sourceCommitId: string | null;
+  readonly label: string;
+  /** The final text; of cancelled and errored ones only the mark. */
+  readonly text: string;
 }
 
 /** How long, and how many, finished jobs are kept. */

@@ -7,6 +7,7 @@
  * COD4  A row is encoded from its own snapshot, not from what the job has become meanwhile.
  */
 import { type JobChartContext, NEW_JOB } from '../machines/job.ts';
+import { cardIdOf } from '../model/cards.ts';
 import { offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { CancelCode, ContextMode, HistoryEntry, JobError, JobRecord, JobStatus, ReasonCode } from '../model/records.ts';
@@ -31,7 +32,8 @@ export interface JobBase {
   readonly wait: boolean;
   readonly timeoutMs: number | null;
   readonly idleTimeoutMs: number | null;
-  readonly cardId: string | null;
+  /** Its caller's agent is told when it has ended (spec 9). */
+  readonly notifies: boolean;
   /** Levels of parents above. */
   readonly depth: number;
   /** Input and description lie in their own row. */
@@ -87,7 +89,8 @@ export function encodeJobRow(base: JobBase, snapshot: JobSnapshot, revision: num
     base.wait ? 1 : 0,
     base.timeoutMs,
     base.idleTimeoutMs,
-    base.cardId,
+    // Once the id of its card, which follows from its own.
+    null,
     base.depth,
     base.isLarge ? 1 : 0,
     revision,
@@ -109,6 +112,7 @@ export function encodeJobRow(base: JobBase, snapshot: JobSnapshot, revision: num
     context.sourceCommitId,
     context.detached ? 1 : 0,
     snapshot.notes.length === 0 ? 0 : snapshot.notes,
+    base.notifies ? 1 : 0,
   ]);
 }
 
@@ -154,7 +158,7 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
       wait: row[15] === 1,
       timeoutMs: row[16] as number | null,
       idleTimeoutMs: row[17] as number | null,
-      cardId: row[18] as string | null,
+      notifies: row[40] === 1,
       depth: row[19] as number,
       isLarge,
     },
@@ -237,7 +241,7 @@ export function toRecord(base: JobBase, snapshot: JobSnapshot, revision: number)
     attempt: 0,
     timeoutMs: base.timeoutMs,
     idleTimeoutMs: base.idleTimeoutMs,
-    cardId: base.cardId,
+    cardId: cardIdOf(base.jobId),
     revision,
   };
 }

@@ -149,11 +149,11 @@ export class JobRows {
   }
 
   /** The ended jobs that run in a session, newest first, in pages; of large ones without input and description. */
-  async *hostedBy(sessionId: string): AsyncGenerator<readonly JobBase[]> {
+  async *hostedBy(sessionId: string): AsyncGenerator<readonly StoredJob[]> {
     const query = { before: Number.MAX_SAFE_INTEGER, sessionId, limit: PAGE, matches: () => true };
     for await (const page of this.#pages(query)) {
-      const jobs = page.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, NO_LARGE_PART).base));
-      yield jobs.filter((base) => base.sessionId === sessionId);
+      const jobs = page.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, NO_LARGE_PART)));
+      yield jobs.filter(({ base }) => base.sessionId === sessionId);
     }
   }
 

@@ -35,6 +35,8 @@ export class JobRowCheck {
   readonly #at: number;
   /** Ids found in rows that cannot be read. */
   readonly #suspects = new Set<string>();
+  /** Of jobs that came back and go again. */
+  readonly #going = new Set<number>();
   /** Jobs that stay. */
   count = 0;
   /** Of the unfinished jobs. */
@@ -85,16 +87,26 @@ export class JobRowCheck {
       if (isLive && jobOf(finished, got.get(finished)) !== null) {
         this.#notes.drop('live_and_finished', base.jobId, [KEYS.live(base.ordinal)]);
       } else if (wasPruned(base, got)) {
-        this.#notes.drop('came_back', base.jobId, keysOf(base));
+        this.#dropAgain(base);
         this.#notes.goneIds.add(base.jobId);
         this.#notes.write({ type: 'put', key: KEYS.id(base.jobId), value: EXPIRED });
       } else if (wasReplaced(base, got, owners) || this.#notes.settledIds.has(base.jobId)) {
-        this.#notes.drop('came_back', base.jobId, keysOf(base));
+        this.#dropAgain(base);
       } else {
         this.#keep(job, got);
         if (isLive) this.lowestLive = Math.min(this.lowestLive, base.ordinal);
       }
     }
+  }
+
+  #dropAgain(base: JobBase): void {
+    this.#going.add(base.ordinal);
+    this.#notes.drop('came_back', base.jobId, keysOf(base));
+  }
+
+  /** The jobs with these ordinals that stay. */
+  async jobsAt(ordinals: readonly number[]): Promise<ReadonlyMap<number, StoredJob>> {
+    return this.#owners(ordinals.filter((ordinal) => !this.#going.has(ordinal)));
   }
 
   #keep(job: StoredJob, got: Read): void {

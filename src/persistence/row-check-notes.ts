@@ -16,6 +16,7 @@ import type { Store, StoreEntry, StoreOperation } from './store.ts';
  * - `left_over`: a row that belongs to nothing.
  * - `session_lost`: a session or task that jobs belong to and that is not there.
  * - `session_index_lost`: a session that is not found in its task, or not by a start that has to settle it.
+ * - `card_index_lost`: a card that is not found in its conversation.
  * - `frame`: what every open relies on is missing or out of date.
  */
 export type RowFindingKind =
@@ -28,6 +29,7 @@ export type RowFindingKind =
   | 'left_over'
   | 'session_lost'
   | 'session_index_lost'
+  | 'card_index_lost'
   | 'frame';
 
 export interface RowFinding {

@@ -8,6 +8,7 @@
  * ROC4  Mending may be cut off at any point and begun again. Memory: the ids that are lost, and a page of rows.
  */
 import { readProcessRecord } from './process-row.ts';
+import { CardRowCheck } from './row-check-cards.ts';
 import { JobRowCheck } from './row-check-jobs.ts';
 import { jobIdOfStone, ordinalOf, pagesOf, parsed, RowCheckNotes, type RowFinding, segmentOf } from './row-check-notes.ts';
 import { SessionRowCheck } from './row-check-sessions.ts';
@@ -58,6 +59,7 @@ class StoreCheck {
   readonly #notes: RowCheckNotes;
   readonly #options: RowCheckOptions;
   readonly #jobs: JobRowCheck;
+  readonly #cards: CardRowCheck;
   readonly #sessions: SessionRowCheck;
   eventGaps = 0;
   /** The highest number of an event that is stored. */
@@ -70,6 +72,7 @@ class StoreCheck {
     this.#notes = notes;
     this.#options = options;
     this.#jobs = new JobRowCheck(store, notes, options.at);
+    this.#cards = new CardRowCheck(store, notes, this.#jobs);
     this.#sessions = sessions;
   }
 
@@ -81,6 +84,7 @@ class StoreCheck {
   async run(): Promise<void> {
     await this.#jobs.run();
     await this.#walk(RANGES.tombstones, (page) => this.#checkTombstones(page));
+    await this.#cards.run();
     const head = await this.#readHead();
     await this.#checkEvents(head);
     this.#lastOrdinal = Math.max(head?.[1] ?? 0, this.#notes.highestOrdinal);
@@ -172,12 +176,12 @@ class StoreCheck {
   async #checkFrame(head: readonly [number, number] | null): Promise<void> {
     const notes = this.#notes;
     const got = await notes.read([KEYS.format, KEYS.low, ...SENTINELS]);
-    const operations: StoreOperation[] = SENTINELS.filter((key) => got.get(key) === undefined).map((key) => ({
-      type: 'put',
-      key,
-      value: '',
-    }));
-    if (got.get(KEYS.format) === undefined) operations.push({ type: 'put', key: KEYS.format, value: String(STORE_FORMAT) });
+    const format = got.get(KEYS.format);
+    // A store of an older format has fewer of them; the next open adds them.
+    const isOlder = format !== undefined && Number(format) < STORE_FORMAT;
+    const missing = isOlder ? [] : SENTINELS.filter((key) => got.get(key) === undefined);
+    const operations: StoreOperation[] = missing.map((key) => ({ type: 'put', key, value: '' }));
+    if (format === undefined) operations.push({ type: 'put', key: KEYS.format, value: String(STORE_FORMAT) });
     const low = got.get(KEYS.low);
     const lowest = this.#jobs.lowestLive;
     if (low !== undefined && !(Number(low) <= lowest)) {

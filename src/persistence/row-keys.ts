@@ -43,6 +43,12 @@ export const KEYS = {
   openSession: (sessionId: string) => `a/${encodeId(sessionId)}`,
   /** A prompt that waits for its turn. */
   ticket: (ticketId: string) => `q/${encodeId(ticketId)}`,
+  /** The card of a pruned job. */
+  card: (jobId: string) => `k/${encodeId(jobId)}`,
+  /** The cards of pruned jobs that stand in a session. */
+  sessionCard: (sessionId: string, ordinal: number) => `w/${encodeId(sessionId)}/${encodeOrdinal(ordinal)}`,
+  /** A notice about an ended job that its caller's agent has not taken yet. */
+  notice: (sessionId: string, ordinal: number) => `u/${encodeId(sessionId)}/${encodeOrdinal(ordinal)}`,
 } as const;
 
 export const RANGES = {
@@ -55,6 +61,12 @@ export const RANGES = {
   processes: { gte: 'x/', lt: `x/${END}` },
   openSessions: { gte: 'a/', lt: `a/${END}` },
   tickets: { gte: 'q/', lt: `q/${END}` },
+  cards: { gte: 'k/', lt: `k/${END}` },
+  /** Of all sessions. */
+  cardIndex: { gte: 'w/', lt: `w/${END}` },
+  sessionCards: (sessionId: string) => ({ gte: `w/${encodeId(sessionId)}/`, lt: `w/${encodeId(sessionId)}/${END}` }),
+  notices: { gte: 'u/', lt: `u/${END}` },
+  sessionNotices: (sessionId: string) => ({ gte: `u/${encodeId(sessionId)}/`, lt: `u/${encodeId(sessionId)}/${END}` }),
   /** Of all tasks. */
   taskIndex: { gte: 'm/', lt: `m/${END}` },
   taskSessions: (taskId: string) => ({ gte: `m/${encodeId(taskId)}/`, lt: `m/${encodeId(taskId)}/${END}` }),
@@ -67,6 +79,6 @@ export const RANGES = {
 } as const;
 
 /** Written once, never deleted (LAY3). */
-export const SENTINELS: readonly string[] = [`l/${END}`, `f/${END}`, `e/${END}`, `t/${END}`, `s/${END}`];
+export const SENTINELS: readonly string[] = [`l/${END}`, `f/${END}`, `e/${END}`, `t/${END}`, `s/${END}`, `w/${END}`];
 
 export const EXPIRED = '-';

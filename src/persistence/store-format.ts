@@ -10,8 +10,11 @@ import { KEYS, RANGES, SENTINELS } from './row-keys.ts';
 import { isRemoved, readSessionRow, sessionIndexOperations } from './session-rows.ts';
 import type { Store, StoreOperation } from './store.ts';
 
-/** 2: sessions are listed under their tasks (`m/`), and marked while a restart would have to settle them (`a/`). */
-export const STORE_FORMAT = 2;
+/**
+ * 2: sessions are listed under their tasks (`m/`), and marked while a restart would have to settle them (`a/`).
+ * 3: cards of pruned jobs (`k/`, `w/`), and notices (`u/`).
+ */
+export const STORE_FORMAT = 3;
 
 /** @throws OffstageError `store.failed` when a newer release has written the store */
 export function assertKnownFormat(format: string): void {
@@ -37,7 +40,7 @@ export async function prepareStore(store: Store): Promise<void> {
   await store.batch([...operations, { type: 'put', key: KEYS.format, value: String(STORE_FORMAT) }], { sync: true });
 }
 
-/** From 1 to 2. Rows that cannot be read are left to `doctor`. */
+/** From 1 on. Rows that cannot be read are left to `doctor`. */
 async function indexSessions(store: Store): Promise<void> {
   let operations: StoreOperation[] = [];
   for await (const { value } of store.range(RANGES.sessions)) {

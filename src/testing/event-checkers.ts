@@ -1,8 +1,9 @@
 /**
- * Checkers for the job events of a running engine: what must hold whatever happens (G1, G2, G7, G9).
+ * Checkers for the job events of a running engine: what must hold whatever happens (G1, G2, G4, G7, G9).
  *
  * CHK1  A checker throws at the first event that breaks its rule, and names the event.
  */
+import { type CardStatus, cardStatusOf } from '../model/cards.ts';
 import { isVolatileEvent, type JobRecordEvent, type OffstageEvent } from '../model/events.ts';
 import { isTerminal, type JobStatus } from '../model/records.ts';
 
@@ -60,6 +61,40 @@ export function sequenceChecker(after: number): EventChecker {
 }
 
 /**
+ * G4, as far as events tell: a card is told of once when its job is accepted and once when it ends, at once after its job, with its job's status.
+ * @example
+ * const check = cardChecker();
+ * for await (const event of offstage.events({ after: 0 })) check(event);
+ */
+export function cardChecker(): EventChecker {
+  /** What has to be told next: the card of a job that was accepted, or has ended, just now. */
+  let owed: { readonly jobId: string; readonly status: CardStatus } | null = null;
+  // Who begins to look in the middle has not seen the job's own event.
+  let hasSeen = false;
+  return (event) => {
+    if (event.type === 'resync') {
+      owed = null;
+      hasSeen = false;
+      return;
+    }
+    if (isVolatileEvent(event)) return;
+    const now = owed;
+    if (event.type === 'card.updated') {
+      const isExplained = now?.jobId === event.jobId && now.status === event.status;
+      if (!isExplained && (hasSeen || now !== null)) fail('G4 a card that its job does not explain', event);
+      owed = null;
+    } else if (now !== null) {
+      // An accepted job is announced, and queued, before its card is told of.
+      const isQueued = event.type === 'job.status' && event.jobId === now.jobId && event.status === 'queued';
+      if (!isQueued || now.status !== 'running') fail(`G4 nothing was told of the card of ${now.jobId}`, event);
+    } else if (isJobEvent(event) && (event.type === 'job.created' || isTerminal(event.status))) {
+      owed = { jobId: event.jobId, status: cardStatusOf(event.status) };
+    }
+    hasSeen = true;
+  };
+}
+
+/**
  * All of these checkers, and the first violation kept for the end of a test: observers are fenced, so a throw alone would go unseen.
  * @example
  * const checks = eventChecks();
@@ -68,7 +103,7 @@ export function sequenceChecker(after: number): EventChecker {
  * checks.assertSound();
  */
 export function eventChecks(after = 0): { readonly observe: EventChecker; readonly assertSound: () => void } {
-  const checkers = [lifecycleChecker(), sequenceChecker(after)];
+  const checkers = [lifecycleChecker(), cardChecker(), sequenceChecker(after)];
   let first: unknown = null;
   return {
     observe(event) {

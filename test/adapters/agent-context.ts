@@ -7,6 +7,7 @@ export function agentContext(overrides: Partial<AgentContext> = {}): AgentContex
     sessionId: 'session-one',
     taskId: 'task-one',
     jobId: null,
+    contextMode: null,
     conversationId: null,
     signal: new AbortController().signal,
     execution: {

@@ -5,7 +5,7 @@
  * CRL2  Whatever was unfinished is errored `abandoned.crash`, once; its processes are gone.
  * CRL3  Every body that ran is stored; nothing runs in the next owner.
  * CRL4  The event log has no gap, and one end per job.
- * CRL5  A second look changes nothing; get, list, history and events agree.
+ * CRL5  A second look changes nothing; get, list, history, events and cards agree.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { open } from '../../dist/index.js';
 import { bodies } from './bodies.mjs';
+import { cardOf } from './card-of.mjs';
 import { randomFrom } from './random.mjs';
 
 const HOST = join(dirname(fileURLToPath(import.meta.url)), 'host.mjs');
@@ -205,6 +206,8 @@ class Loop {
     for (const jobId of sample) {
       const view = await offstage.get(jobId);
       if (!isDeepStrictEqual(view, found.get(jobId))) this.#problem(`get and list disagree about ${jobId}`);
+      if (!isDeepStrictEqual(await offstage.cards.get(view.cardId), cardOf(view)))
+        this.#problem(`${jobId} and its card disagree`);
       const transitions = (await offstage.history(jobId)).filter(({ type }) => type === 'transition');
       if (transitions.at(-1)?.to !== view.status) this.#problem(`the history of ${jobId} ends with ${transitions.at(-1)?.to}`);
       if (transitions.filter(({ to }) => TERMINAL.includes(to)).length !== 1)

@@ -1,18 +1,22 @@
-/** Usage: node test/crash/run-crash-loop.mjs [--stops] [--kills 200] [--seed 1] [--json]. With --stops: hosts that stop tasks and sessions. Needs a built dist/. Exits 1 when something is wrong. */
+/** Usage: node test/crash/run-crash-loop.mjs [--loop jobs|notices|stops] [--kills 200] [--seed 1] [--json]. Needs a built dist/. Exits 1 when something is wrong. */
 import { parseArgs } from 'node:util';
 import { crashLoop } from './crash-loop.mjs';
+import { noticeLoop } from './notice-loop.mjs';
 import { stopLoop } from './stop-loop.mjs';
 
 const { values } = parseArgs({
   options: {
-    stops: { type: 'boolean', default: false },
+    loop: { type: 'string', default: 'jobs' },
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
 });
 const isShown = process.stderr.isTTY && !values.json;
-const { summary, problems } = await (values.stops ? stopLoop : crashLoop)({
+const loops = { jobs: crashLoop, notices: noticeLoop, stops: stopLoop };
+const run = loops[values.loop];
+if (run === undefined) throw new Error(`--loop must be one of ${Object.keys(loops).join(', ')}`);
+const { summary, problems } = await run({
   kills: Number(values.kills),
   seed: Number(values.seed),
   onProgress: ({ kills }) => isShown && process.stderr.write(`\r${kills} kills`),

@@ -1,4 +1,4 @@
-/** Liveness 9 and 13: hosts that stop tasks and sessions, killed at any instant. More of it: `node test/crash/run-crash-loop.mjs --stops --kills 100`. */
+/** Liveness 9 and 13: hosts that stop tasks and sessions, killed at any instant. More of it: `node test/crash/run-crash-loop.mjs --loop stops --kills 100`. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ it.runIf(process.platform === 'linux')(
   `${KILLS} kills while tasks are stopped: no process is left, every job has ended, every session is settled (seed ${SEED})`,
   async () => {
     const script = join(import.meta.dirname, 'run-crash-loop.mjs');
-    const args = [script, '--stops', '--json', '--kills', String(KILLS), '--seed', String(SEED)];
+    const args = [script, '--loop', 'stops', '--json', '--kills', String(KILLS), '--seed', String(SEED)];
     const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 24 }).catch((error) => error);
     const { summary, problems } = JSON.parse(stdout);
     expect(problems).toEqual([]);

@@ -14,11 +14,12 @@ const start = async () => {
 };
 
 const isRecord = ({ type, volatile }: Frame): boolean =>
-  /^(?:job_created|job_status|session\.state_changed|task\.(?:created|updated|removed))$/.test(type) && volatile !== true;
+  /^(?:job_created|job_status|card_updated|session\.state_changed|task\.(?:created|updated|removed))$/.test(type) &&
+  volatile !== true;
 const seqs = (frames: readonly Frame[]): unknown[] => frames.filter(isRecord).map(({ seq }) => seq);
 const from = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const endOf = (jobId: string) => (frame: Frame) =>
-  frame.type === 'job_status' && frame.job_id === jobId && frame.completed_at !== null;
+  frame.type === 'card_updated' && frame.job_id === jobId && frame.status !== 'running';
 
 describe('subscribe', () => {
   it('answers a snapshot, then events, without a gap', async () => {

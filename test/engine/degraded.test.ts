@@ -31,12 +31,17 @@ async function onFailingStore(options: TestEngineOptions): Promise<Failing> {
 }
 
 /** Record events since `after`, by their numbers, as a late reader gets them. */
-async function replayed({ offstage }: TestEngine, after: number): Promise<readonly (readonly [number, string, string])[]> {
+/** What the log says of jobs, and in between of their cards: without a gap. */
+async function replayed({ offstage }: TestEngine, after: number): Promise<readonly (readonly [string, string])[]> {
   const { seq } = await offstage.snapshot();
-  const found: [number, string, string][] = [];
+  const found: [string, string][] = [];
   if (seq === after) return found;
+  let last = after;
   for await (const event of offstage.events({ after })) {
-    if (event.type === 'job.status') found.push([event.seq, event.jobId, event.status]);
+    last += 1;
+    expect(event.seq).toBe(last);
+    if (event.type === 'job.status') found.push([event.jobId, event.status]);
+    if (event.type === 'card.updated') expect(found.at(-1)).toEqual([event.jobId, event.status]);
     if (event.seq === seq) break;
   }
   return found;
@@ -166,7 +171,7 @@ for (const when of ['before', 'after'] as const) {
       expect(await offstage.wait(jobId)).toEqual(stored);
       expect(await offstage.cancel(jobId)).toEqual(stored);
       expect(engine.statuses(jobId)).toEqual(['pending', 'queued', 'running', 'completed']);
-      expect(await replayed(engine, seq)).toEqual([[seq + 1, jobId, 'completed']]);
+      expect(await replayed(engine, seq)).toEqual([[jobId, 'completed']]);
     });
 
     it('B43: a cancel that cannot be stored reaches the body all the same', async () => {
@@ -205,7 +210,6 @@ for (const when of ['before', 'after'] as const) {
       expect(await offstage.cancel(forced.jobId)).toEqual(known);
       expect(await offstage.wait(forced.jobId)).toEqual(known);
       const events = await replayed(engine, seq);
-      expect(events.map(([number]) => number)).toEqual(events.map((_, index) => seq + 1 + index));
       expect(events).toHaveLength(4);
       await stuck.release(forced.jobId);
     });
@@ -240,8 +244,7 @@ describe('while the store refuses', () => {
       ]),
     ];
     const events = await replayed(engine, seq);
-    expect(events.map(([, jobId, status]) => [jobId, status])).toEqual(expected);
-    expect(events.map(([number]) => number)).toEqual(events.map((_, index) => seq + 1 + index));
+    expect(events).toEqual(expected);
     expect((await offstage.list({ status: 'completed' })).map(({ jobId }) => jobId)).toEqual([...ids].reverse());
   });
 

@@ -55,7 +55,7 @@ describe('replay', () => {
     const followed: OffstageEvent[] = [];
     while (followed.length < live.length) followed.push((await reader.next()).value);
     expect(followed).toEqual(live);
-    expect(numbers(followed.filter(isRecordEvent))).toEqual(span(seq + 1, seq + 12));
+    expect(numbers(followed.filter(isRecordEvent))).toEqual(span(seq + 1, seq + 18));
     await reader.return?.();
   });
 
@@ -81,7 +81,7 @@ describe('replay', () => {
     const fromNow = offstage.events();
     expect(numbers(await take(reader, 4))).toEqual(span(seq - 3, seq));
     await finish(engine, 1);
-    expect(numbers(await take(reader, 4))).toEqual(span(seq + 1, seq + 4));
+    expect(numbers(await take(reader, 6))).toEqual(span(seq + 1, seq + 6));
     expect(numbers(await take(fromNow, 4))).toEqual(span(seq + 1, seq + 4));
     await reader.return?.();
     await fromNow.return?.();
@@ -158,9 +158,9 @@ describe('resync', () => {
     await finish(engine, 1);
     expect((await offstage.prune()).eventSegments).toBeGreaterThan(0);
     const { seq, epoch } = await offstage.snapshot();
-    expect(seq).toBe(before + 4);
+    expect(seq).toBe(before + 6);
     const reader = offstage.events({ after: 0 });
-    const replayed = await take(reader, 5);
+    const replayed = await take(reader, 7);
     expect(replayed[0]).toEqual({ type: 'resync', seq: before, epoch, at: clock.now() });
     expect(numbers(replayed.slice(1))).toEqual(span(before + 1, seq));
     await finish(engine, 1);

@@ -222,7 +222,7 @@ describe('what a body reports', () => {
     await clock.advance(1_000);
     expect(done.progress).toBeNull();
     expect(told()).not.toContain('the end');
-    const last = engine.events.findLastIndex((event) => event.type === 'job.status' && event.jobId === jobId);
+    const last = engine.events.findLastIndex((event) => event.type === 'card.updated' && event.jobId === jobId);
     // Nothing of the job; that its session and task rest is told after its end.
     expect(engine.events.slice(last + 1).map(({ type }) => type)).toEqual(['session.activity_changed', 'task.updated']);
   });

@@ -66,20 +66,21 @@ describe('prune', () => {
     expect((await offstage.list()).map(({ jobId }) => jobId)).toEqual(['long']);
   });
 
-  it('leaves a bare tombstone and nothing else of a job', async () => {
-    await using engine = await testEngine({ executors: { echo } });
+  it('leaves a bare tombstone and its card, and nothing else of a job', async () => {
+    await using engine = await testEngine({ executors: { echo: () => 'the answer' } });
     const { offstage, clock, store } = engine;
     await offstage.sessions.create({ sessionId: 's' });
     await clock.settle();
     const before = Object.keys(await contentOf(store)).filter((key) => !key.startsWith('e/') && !key.startsWith('!'));
-    await finish(engine, ['secret name'], { sessionId: 's', description: 'x'.repeat(5_000), input: 'y'.repeat(5_000) });
+    const large = { description: 'x'.repeat(5_000), input: 'y'.repeat(5_000) };
+    await finish(engine, ['secret name'], { sessionId: 's', subject: 'its label', ...large });
     await clock.settle();
     await offstage.prune({ maxJobs: 0 });
     await clock.settle();
     const left = Object.entries(await contentOf(store)).filter(
       ([key]) => !before.includes(key) && !key.startsWith('e/') && !key.startsWith('!'),
     );
-    expect(left.map(([key]) => key.slice(0, 2)).sort()).toEqual(['i/', 't/']);
+    expect(left.map(([key]) => key.slice(0, 2)).sort()).toEqual(['i/', 'k/', 't/', 'w/']);
     expect(JSON.stringify(left)).not.toMatch(/xxxx|yyyy/);
   });
 

@@ -86,5 +86,6 @@ it('EVR2: a reader that has only missed what jobs print has nothing to read anew
   await lab.settled();
   await gate.release(jobId);
   expect((await next).value).toMatchObject({ type: 'job.status', status: 'completed' });
+  expect((await reader.next()).value).toMatchObject({ type: 'card.updated', status: 'completed' });
   expect((await reader.next()).value).toMatchObject({ type: 'session.activity_changed', foregroundActivity: null });
 });

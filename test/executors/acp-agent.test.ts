@@ -35,7 +35,16 @@ const example = (...args: string[]): AcpProgramOptions => ({
 
 function contextOf(fake: FakeContext): AgentContext {
   const { execution, signal } = fake.context;
-  return { agentId: 'tester', sessionId: 'session_1', taskId: 'task_1', jobId: null, conversationId: null, execution, signal };
+  return {
+    agentId: 'tester',
+    sessionId: 'session_1',
+    taskId: 'task_1',
+    jobId: null,
+    contextMode: null,
+    conversationId: null,
+    execution,
+    signal,
+  };
 }
 
 async function begin(options: AcpProgramOptions, limits: { killAfterMs?: number } = {}): Promise<Begun> {

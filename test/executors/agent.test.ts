@@ -79,6 +79,15 @@ describe('a job of an agent', () => {
     expect(await heard({ prompt: [block], context: 'look' })).toEqual([{ type: 'text', text: 'look' }, block]);
   });
 
+  it('AIN2: the words of a context mode are not told to the agent; its start is told the mode', async () => {
+    for (const context of ['inherit', 'clean']) {
+      const { mock, done } = run((prompt) => prompt.end(), { input: { prompt: 'why', context } });
+      await done;
+      expect(mock.prompts[0]?.content).toBe('why');
+      expect(mock.starts[0]?.contextMode).toBe('inherit');
+    }
+  });
+
   it('hears all that was said before the end, however fast it came', async () => {
     const { done } = run((prompt, agent) => {
       for (let index = 0; index < 2_000; index += 1) says(agent, `${index} `);

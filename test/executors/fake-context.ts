@@ -149,7 +149,7 @@ export function fakeJob<Input>(input: Input, kind = 'command'): JobOf<Input> {
     attempt: 0,
     timeoutMs: null,
     idleTimeoutMs: null,
-    cardId: null,
+    cardId: 'card_job_1',
     revision: 1,
   };
 }

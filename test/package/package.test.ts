@@ -44,8 +44,10 @@ describe('the packed package, installed into an empty project', () => {
       join(folder, 'host.ts'),
       `import { open, outcome, type JobView } from 'offstage';
        import { acpAgent, type Frame, mockAgent } from 'offstage/agents';
+       import { AsyncTaskManager } from 'offstage/async-tasks';
        import { jobMachine } from 'offstage/machines';
        import { virtualClock } from 'offstage/testing';
+       import { type AgentTool, agentTools, plannerTools, toAiSdkTools } from 'offstage/tools';
        import type { StandardSchemaV1 } from '@standard-schema/spec';
        declare const sum: StandardSchemaV1<{ a: number; b?: number }, { a: number; b: number }>;
        const offstage = await open({
@@ -71,7 +73,14 @@ describe('the packed package, installed into an empty project', () => {
        await offstage.spawn({ kind: 'annotated', input: { question: 1 } });
        // @ts-expect-error no such kind
        await offstage.spawn({ kind: 'subtract' });
-       export { type Frame, job, jobMachine };`,
+       const tools: readonly AgentTool[] = [...agentTools(offstage), ...plannerTools(offstage)];
+       const answer: unknown = await tools[0]?.execute({ prompt: 'look at it' }, { sessionId: 's', signal: AbortSignal.timeout(5) });
+       const forAiSdk: Record<string, { readonly description: string }> = toAiSdkTools(tools, { sessionId: 's', jobId: 'j' });
+       // @ts-expect-error the signal comes from the AI SDK
+       toAiSdkTools(tools, { signal: AbortSignal.timeout(5) });
+       const { counts } = await offstage.plan.get('p');
+       await offstage.plan.run([{ description: 'a' }], { onProgress: ({ ended, total }) => console.log(ended, total, counts.queued) });
+       export { AsyncTaskManager, answer, type Frame, forAiSdk, job, jobMachine };`,
     );
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const options = [
@@ -96,10 +105,26 @@ describe('the packed package, installed into an empty project', () => {
   });
 
   it('importing it loads neither worker pools nor the command line; what agents are spoken to with need not be there', async () => {
-    const script = `import 'offstage'; import 'offstage/agents'; import { createRequire } from 'node:module';
+    const script = `import 'offstage'; import 'offstage/agents'; import 'offstage/tools'; import { createRequire } from 'node:module';
       const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /piscina|commander/.test(path));
       console.log(JSON.stringify(loaded));`;
     expect((await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })).stdout).toBe('[]\n');
+  });
+
+  it('its tools work without the AI SDK; who wants them for it is told which package is missing', async () => {
+    writeFileSync(
+      join(folder, 'tools.js'),
+      `import { memoryStore, open } from 'offstage';
+       import { agentTools, toAiSdkTools } from 'offstage/tools';
+       const offstage = await open({ store: memoryStore(), executors: { agent: async (job) => 'did ' + job.input.prompt } });
+       const tools = agentTools(offstage);
+       console.log(await tools[0].execute({ prompt: 'it' }));
+       try { toAiSdkTools(tools); } catch ({ code, message }) { console.log(code + ': ' + message); }
+       await offstage.close();`,
+    );
+    expect((await run(process.execPath, ['tools.js'], { cwd: folder })).stdout).toBe(
+      'did it\npackage.missing: This needs the package "ai", which is not installed: npm install ai\n',
+    );
   });
 
   it('publint and attw find nothing', async () => {
@@ -114,6 +139,14 @@ describe('the packed package, installed into an empty project', () => {
       { cwd: folder },
     );
     const { analysis } = JSON.parse(attw.stdout) as { analysis: { entrypoints: Record<string, unknown> } };
-    expect(Object.keys(analysis.entrypoints)).toEqual(['.', './agents', './machines', './testing', './package.json']);
+    expect(Object.keys(analysis.entrypoints)).toEqual([
+      '.',
+      './agents',
+      './async-tasks',
+      './machines',
+      './testing',
+      './tools',
+      './package.json',
+    ]);
   });
 });

@@ -34,6 +34,20 @@ it('the sample of docs/testing.md runs as printed', async () => {
   expect(await runSample('docs/testing.md', 'virtualClock')).toBe('cancel.timed_out\n');
 });
 
+it('the sample of docs/tools.md runs as printed', async () => {
+  const lines = (await runSample('docs/tools.md', 'memoryStore')).split('\n');
+  expect(lines).toEqual([
+    'The answer to "What is it all about?" is 42.',
+    'The answer to "And the rest?" is 42.',
+    expect.stringMatching(/^\[task job_\w+ status=completed\]$/),
+    '',
+  ]);
+});
+
+it('the sample of docs/async-tasks.md runs as printed', async () => {
+  expect(await runSample('docs/async-tasks.md', 'startBackground')).toBe('queued queued\nHI\n');
+});
+
 it('the lifecycle in the README is the one that runs', () => {
   expect(readFileSync(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`mermaid\n${toMermaid(jobMachine)}\n\`\`\``);
 });

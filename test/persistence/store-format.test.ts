@@ -59,7 +59,7 @@ describe('FMT1', () => {
   it('the sessions of the first format are found in their tasks, and marked where they have to be', async () => {
     const store = await firstFormat();
     await prepareStore(store);
-    expect(await store.get(KEYS.format)).toBe('2');
+    expect(await store.get(KEYS.format)).toBe(String(STORE_FORMAT));
     const numbers = Array.from({ length: SESSIONS }, (_, index) => index);
     for (const [taskId, isIn] of [
       ['t/2', (index: number) => index % 3 === 0],

@@ -26,6 +26,8 @@ it('J21: a full queue refuses the next job, and nothing of it remains', async ()
   expect(await contentOf(store)).toEqual(before);
   expect(engine.events.length).toBe(seen);
   await expect(offstage.get('x')).rejects.toMatchObject({ code: 'job.not_found' });
+  await expect(offstage.cards.get('card_x')).rejects.toMatchObject({ code: 'card.not_found' });
+  expect(await offstage.cards.list({ sessionId: 'default' })).toHaveLength(4);
   // As soon as one leaves, there is room for one.
   await offstage.cancel((queued[0] as { jobId: string }).jobId);
   expect((await offstage.spawn({ kind: 'held', jobId: 'x' })).status).toBe('queued');

@@ -47,7 +47,7 @@ describe('the life of one job', () => {
       attempt: 0,
       timeoutMs: null,
       idleTimeoutMs: null,
-      cardId: null,
+      cardId: `card_${job.jobId}`,
       revision: 1,
       bodyLive: false,
       progress: null,

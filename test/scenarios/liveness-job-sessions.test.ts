@@ -131,6 +131,7 @@ describe('W10: state events while jobs run', () => {
     expect(ours).toMatchObject([
       { type: 'session.state_changed', newState: 'waiting_for_input', foregroundActivity: null, activeSubagentCount: 0 },
       { type: 'job.status', status: 'completed' },
+      { type: 'card.updated', status: 'completed' },
     ]);
   });
 });

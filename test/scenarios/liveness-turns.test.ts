@@ -1,4 +1,4 @@
-/** Liveness 3: turns that the agent opens by itself, and interrupts. */
+/** Liveness 3: turns that the agent opens by itself, and interrupts; J76. */
 import { describe, expect, it } from 'vitest';
 import type { Frame } from '../../src/model/agent.ts';
 import { gate, scripted } from '../support/executors.ts';
@@ -191,6 +191,20 @@ describe('an agent that speaks without having been asked', () => {
 });
 
 describe('the end of a turn', () => {
+  it('J76: an interrupt that comes after it changes nothing, and the next turn starts clean', async () => {
+    await using lab = await sessionLab();
+    const session = await lab.running();
+    await session.done();
+    const since = lab.engine.events.length;
+    expect(await lab.offstage.sessions.interrupt('s')).toEqual({ changed: false });
+    expect(session.agent.cancels).toEqual([]);
+    expect(lab.engine.events.slice(since)).toEqual([]);
+    expect(await session.attempt()).toBe('accepted');
+    expect(session.prompt.signal.aborted).toBe(false);
+    await session.done();
+    expect(endsOf(lab).map(([, reason]) => reason)).not.toContain('interrupted');
+  });
+
   it('sweeps the tool calls that it opened in the foreground: what is still told of one is told of nobody', async () => {
     await using lab = await sessionLab();
     const session = await lab.running();

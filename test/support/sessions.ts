@@ -217,7 +217,8 @@ export async function sessionLab(options: SessionLabOptions = {}): Promise<Sessi
     return agent;
   };
   const all: Agents = { default: connecting, ...Object.fromEntries(names.map((name) => [name, connecting])), ...agents };
-  const engine = await testEngine({ ...engineOptions, agents: all });
+  // Told by prompts only where a test is about that: they would take the foreground in the middle of every other story.
+  const engine = await testEngine({ notices: false, ...engineOptions, agents: all });
   const { offstage, clock } = engine;
   const told = <Type extends OffstageEvent['type']>(type: Type, since: number) =>
     engine.events.slice(since).filter((event): event is Extract<OffstageEvent, { type: Type }> => event.type === type);

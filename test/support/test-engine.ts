@@ -47,7 +47,7 @@ export interface TestEngineOptions extends EngineOptions {
   readonly reap?: ProcessReaper;
 }
 
-/** Closing (or `await using`) also asserts that no event broke G1, G2, G6 or G9. */
+/** Closing (or `await using`) also asserts that no event broke G1, G2, G4, G6 or G9. */
 export async function testEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const clock = options.clock ?? virtualClock();
   const store = options.store ?? memoryStore();

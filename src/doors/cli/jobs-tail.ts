@@ -106,7 +106,8 @@ async function tailEvents(cli: Cli, jobId: string, tail: number): Promise<number
     });
     client.listen(async (frame) => {
       const event = eventFromWire(frame);
-      if (event === null) return;
+      // What its card says is what its status has said.
+      if (event === null || event.type === 'card.updated') return;
       await ready;
       await (event.type === 'job.output' ? tell(event) : cli.record(event));
       if (event.type === 'job.status' && isTerminal(event.status)) onEnd();
@@ -147,7 +148,7 @@ async function tailAll(cli: Cli): Promise<never> {
   return followOwner(cli, async ({ door: { client }, over }) => {
     const other = await cli.another();
     const describe = async (event: OffstageEvent): Promise<string | null> => {
-      if (!('jobId' in event)) return null;
+      if (!('jobId' in event) || event.type === 'card.updated') return null;
       const { jobId, at } = event;
       const head = `${cli.out.paint('dim', timeInWords(at))}  ${printable(jobId)}`;
       if (event.type === 'job.output') return `${head}  ${cli.out.paint('dim', '|')} ${lastLine(event.text)}`;

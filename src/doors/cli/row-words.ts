@@ -43,6 +43,12 @@ const WORDS: Readonly<Record<RowFindingKind, Words>> = {
     more: 'are not listed where they belong',
     mended: 'listed again',
   },
+  card_index_lost: {
+    noun: 'card',
+    one: 'was not to be found in its conversation',
+    more: 'were not to be found in their conversations',
+    mended: 'found again',
+  },
   frame: { noun: 'row', one: 'that every start needs is wrong', more: 'that every start needs are wrong', mended: 'put right' },
 };
 
