@@ -3,7 +3,7 @@
  *
  * SLP1  No process of the dead host lives, wherever it has forked to, and no record of one is left.
  * SLP2  Every accepted job has ended, every session is settled, and nothing is left to stop.
- * SLP3  Of a task whose stop had settled nothing was live when the host died.
+ * SLP3  Of a task whose stop had settled nothing was live when the host died, nor when a later one did: nobody asked for anything more.
  * SLP4  A session that was stopped stays stopped, and its agent's process record said that it is to be ended.
  * SLP5  A second look changes nothing.
  */
@@ -17,9 +17,10 @@ const UNSETTLED = ['starting', 'running'];
 
 class StopLoop extends KillLoop {
   #runLog = this.file('runs.log');
-  /** Of the last host: jobs, and tasks whose stop was asked for, or had settled. */
+  /** Of the last host: jobs, and tasks whose stop was asked for. */
   #acknowledged = [];
   #stopping = new Set();
+  /** Of all hosts: tasks whose stop had settled. */
   #settled = new Set();
 
   constructor(seed) {
@@ -31,7 +32,7 @@ class StopLoop extends KillLoop {
   async kill(number) {
     this.#acknowledged = [];
     this.#stopping = new Set();
-    this.#settled = new Set();
+    const settledBefore = this.#settled.size;
     await this.killHost('stop-churn.mjs', [this.data, this.#runLog, this.seedOf(number)], {
       onLine: (what, rest) => {
         if (what === 'ack') this.#acknowledged.push(rest.join(' '));
@@ -45,7 +46,7 @@ class StopLoop extends KillLoop {
     });
     this.summary.acknowledged += this.#acknowledged.length;
     this.summary.stops += this.#stopping.size;
-    this.summary.settled += this.#settled.size;
+    this.summary.settled += this.#settled.size - settledBefore;
   }
 
   /** The next owner. */
