@@ -78,17 +78,18 @@ describe('a viewer that does not read', () => {
   });
 });
 
+const counter = setup({
+  types: { context: {} as { n: number }, events: {} as { type: 'add' } },
+  actions: { add: assign(({ context }) => ({ n: context.n + 1 })) },
+}).createMachine({
+  id: 'counter',
+  context: { n: 0 },
+  on: { add: { actions: 'add' } },
+});
+
 describe('a burst', () => {
   it('IRL3: that is more than can be told is told by where it has led', async () => {
-    const machine = setup({
-      types: { context: {} as { n: number }, events: {} as { type: 'add' } },
-      actions: { add: assign(({ context }) => ({ n: context.n + 1 })) },
-    }).createMachine({
-      id: 'counter',
-      context: { n: 0 },
-      on: { add: { actions: 'add' } },
-    });
-    const actorRef = createActor(machine).start();
+    const actorRef = createActor(counter).start();
     await using host = await inspectorHost(actorHost({ actorRef }));
     const viewing = await host.view();
     await viewing.until(hasSnapshots(1));
@@ -99,6 +100,17 @@ describe('a burst', () => {
       snapshot?.context === undefined ? [] : [snapshot.context.n as number],
     );
     expect(counts).toEqual([...counts].sort((a, b) => a - b));
+  });
+
+  it('IRL3: ends where the last of it has led, also if nothing follows', async () => {
+    const actorRef = createActor(counter).start();
+    await using host = await inspectorHost(actorHost({ actorRef }));
+    const viewing = await host.view();
+    await viewing.until(hasSnapshots(1));
+    // Two notes each: all that is noted at once, to the last.
+    for (let n = 0; n < 2_048; n++) actorRef.send({ type: 'add' });
+    await viewing.until((frames) => frames.at(-1)?.snapshot?.context?.n === 2_048);
+    expect(viewing.frames).toHaveLength(3);
   });
 });
 

@@ -80,6 +80,11 @@ export class InspectorRelay {
     return this.#viewers.size;
   }
 
+  /** How many live actors it watches; none while nobody is connected. */
+  get actors(): number {
+    return this.#actors.size;
+  }
+
   /** Serves an open socket until either side closes it. Who may connect is for the host to decide. */
   accept(webSocket: WebSocket, filter: InspectorFilter = {}): void {
     // An error is followed by a close.
