@@ -1,4 +1,4 @@
-/** Actions about jobs, as declared (ACS1). */
+/** Actions about jobs, as declared (ASC1). */
 import { LIMITS } from '../model/limits.ts';
 import type { ActionSchema } from './action-schemas.ts';
 import {

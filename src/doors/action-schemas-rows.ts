@@ -1,4 +1,4 @@
-/** Actions about tasks, processes, the engine and its server, as declared (ACS1). */
+/** Actions about tasks, processes, the engine and its server, as declared (ASC1). */
 import { TASK_STATES } from '../model/records.ts';
 import type { ActionSchema } from './action-schemas.ts';
 import { before, flag, id, limit, listOf, nullable, object, oneOf, ref, text } from './schema-words.ts';

@@ -1,4 +1,4 @@
-/** Actions about sessions, as declared (ACS1). */
+/** Actions about sessions, as declared (ASC1). */
 import { LIMITS } from '../model/limits.ts';
 import type { ActionSchema } from './action-schemas.ts';
 import { anything, before, flag, id, limit, listOf, nullable, object, oneOf, ref, type Schema, text } from './schema-words.ts';

@@ -1,8 +1,8 @@
 /**
  * Every action, declared once: what it is for, who may ask for it, its fields, its answer (spec 12, 13).
  *
- * ACS1  This drives access, audit, the types of REST queries and the OpenAPI document. What is not declared here does not exist.
- * ACS2  `RequestFields` stays the one that validates; a test holds both together, field by field.
+ * ASC1  This drives access, audit, the types of REST queries and the OpenAPI document. What is not declared here does not exist.
+ * ASC2  `RequestFields` stays the one that validates; a test holds both together, field by field.
  */
 import { JOB_SCHEMAS } from './action-schemas-jobs.ts';
 import { ROW_SCHEMAS } from './action-schemas-rows.ts';

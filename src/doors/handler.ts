@@ -88,7 +88,12 @@ function tell(
   offstage: Offstage,
   request: unknown,
   { caller }: Connection,
-  { at, startedAt, answer, failure }: Readonly<{ at: number; startedAt: number; answer: WireFields | null; failure: Frame | null }>,
+  {
+    at,
+    startedAt,
+    answer,
+    failure,
+  }: Readonly<{ at: number; startedAt: number; answer: WireFields | null; failure: Frame | null }>,
 ): void {
   const name = typeof request === 'object' && request !== null ? (request as WireFields).action : null;
   const schema = schemaOf(name);

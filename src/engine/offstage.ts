@@ -343,7 +343,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.#hasClosed = true;
     for (const end of this.#onClose) end();
     core.timers.clear();
-    const closers = [...this.#closers, ...this.#doorClosers, ...[...core.executors.values()].map((executor) => () => executor.close?.())];
+    const closers = [
+      ...this.#closers,
+      ...this.#doorClosers,
+      ...[...core.executors.values()].map((executor) => () => executor.close?.()),
+    ];
     await closeAll(core, closers);
     core.system.supervisor.send({ type: 'engine.closed' });
     core.system.stop();

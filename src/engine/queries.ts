@@ -218,5 +218,6 @@ export function matcherOf(query: Partial<ListQuery>): Matcher {
   const statuses = statusesOf(query.status);
   return (base, status) =>
     (forSession === null || base.sessionId === forSession || base.callerSessionId === forSession) &&
-    wanted.every(([name, value]) => base[name] === value) && (statuses === null || statuses.includes(status));
+    wanted.every(([name, value]) => base[name] === value) &&
+    (statuses === null || statuses.includes(status));
 }

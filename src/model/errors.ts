@@ -29,10 +29,7 @@ type JobId = { readonly jobId: string };
  * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
  */
 export const ERRORS = {
-  'access.forbidden': spec(
-    false,
-    (d: { message: string }) => `This token does not allow it: ${d.message}`,
-  ),
+  'access.forbidden': spec(false, (d: { message: string }) => `This token does not allow it: ${d.message}`),
   'access.refused': spec(false, (d: Why) => `The server does not answer requests of this origin: ${d.message}`),
   'access.unauthorized': spec(false, (d: Why) => `The server needs a token: ${d.message}`),
   'agent.failed': spec(false, (d: Why) => `The agent could not do it: ${d.message}`),
