@@ -309,6 +309,27 @@ describe('IRL1, IRL4: viewers come and go', () => {
     expect([host.relay.viewers, host.relay.actors]).toEqual([0, 0]);
   });
 
+  it('drops who gives no sign of life, and nobody else', async () => {
+    await using engine = await testEngine();
+    await using host = await inspectorHost(engine.offstage);
+    const lively = await host.view();
+    await lively.until(hasSnapshots(4));
+    const [first] = [...host.sockets];
+    if (first === undefined) throw new Error('no socket');
+    for (let beat = 0; beat < 10; beat++) {
+      const answered = once(first, 'pong');
+      host.relay.beat();
+      await answered;
+    }
+    lively.socket.pause();
+    const gone = once(first, 'close');
+    for (let beat = 0; beat < 6; beat++) host.relay.beat();
+    expect(host.relay.viewers).toBe(1);
+    host.relay.beat();
+    await gone;
+    expect(host.relay.viewers).toBe(0);
+  });
+
   it('turns away more than it can serve', async () => {
     await using engine = await testEngine();
     await using host = await inspectorHost(engine.offstage);

@@ -13,6 +13,8 @@ import { protocolError } from '../handler.ts';
 import { forbidden } from '../session-verbs.ts';
 import type { Gate } from './gate.ts';
 import { type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import { INSPECTOR_PATHS, sendInspector } from './inspector-files.ts';
+import { inspectorFilter } from './inspector-query.ts';
 import { isAllowedOrigin } from './origin-check.ts';
 import { sendLogin, sendNoDashboard } from './pages.ts';
 import { readText } from './request-body.ts';
@@ -75,17 +77,19 @@ export class HttpDoor {
     if (path === '/login') return this.#login(asked);
     const code = query.get('code');
     if (path === '/' && code !== null) return this.#useCode(asked, code);
-    const caller = this.#callerOf(asked);
+    const isInspector = INSPECTOR_PATHS.has(path);
+    const caller = this.#callerOf(asked, isInspector ? query.get('token') : null);
     if (caller === null) return;
+    if (isInspector) return this.#inspector(asked, caller, path);
     if (first === 'api') return this.#api(asked, caller);
     return this.#page(asked);
   }
 
   /** Null: it was answered that there is no good token. */
-  #callerOf({ request, response }: Asked): CallerIdentity | null {
+  #callerOf({ request, response }: Asked, inUrl: string | null): CallerIdentity | null {
     const { gate } = this.#host;
     try {
-      const caller = gate.authenticate(request);
+      const caller = gate.authenticate(request, inUrl);
       const tooMuch = gate.rate(caller);
       if (tooMuch !== null) throw tooMuch;
       return caller;
@@ -158,6 +162,13 @@ export class HttpDoor {
       return;
     }
     await answerRest(this.#host.offstage, matched, { request, response, caller, query, headers: {} });
+  }
+
+  #inspector({ request, response, query }: Asked, caller: CallerIdentity, path: string): void {
+    if (!isMethod(request, response, ['GET'])) return;
+    refuseSessions(caller, 'the inspector');
+    inspectorFilter(query);
+    sendInspector(response, path, { query: String(query), host: request.headers.host ?? '' });
   }
 
   async #page({ request, response, segments }: Asked): Promise<void> {

@@ -13,6 +13,8 @@ import type { Executors } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { Scope } from '../caller-identity.ts';
 import { observeCalls } from '../calls.ts';
+import { INSPECTOR_ORIGIN } from '../inspector/inspector-page.ts';
+import { InspectorRelay } from '../inspector/inspector-relay.ts';
 import { announceServer } from '../server-actions.ts';
 import { Gate } from './gate.ts';
 import { HttpDoor } from './http-door.ts';
@@ -67,6 +69,7 @@ class RunningServer implements OffstageServer {
   readonly #gate: Gate;
   readonly #http: Server;
   readonly #upgrades: Upgrades;
+  readonly #relay: InspectorRelay;
   readonly #sockets = new Set<Socket>();
   readonly #undo: (() => void)[] = [];
   #port = 0;
@@ -81,7 +84,16 @@ class RunningServer implements OffstageServer {
     this.#gate = new Gate(new Tokens(token), { allowedHosts, allowedOrigins: allowedOrigins ?? new Set() });
     const files = new StaticFiles(options.dashboardDir ?? DASHBOARD);
     const door = new HttpDoor({ offstage, gate: this.#gate, files });
-    this.#upgrades = new Upgrades({ offstage, gate: this.#gate });
+    this.#relay = new InspectorRelay(offstage, {
+      ...(options.redact === null ? {} : { redact: options.redact }),
+      onError: (error) => offstage.doors.log('error', 'inspector.redact_failed', { error: String(error) }),
+    });
+    this.#upgrades = new Upgrades({
+      offstage,
+      gate: this.#gate,
+      relay: this.#relay,
+      inspectorRules: { allowedHosts, allowedOrigins: allowedOrigins ?? new Set([INSPECTOR_ORIGIN]) },
+    });
     this.#http = createServer({
       maxHeaderSize: LIMITS.requestHeadBytes,
       headersTimeout: LIMITS.requestHeadMs,
@@ -157,6 +169,7 @@ class RunningServer implements OffstageServer {
     // What the end of the engine has just set free, answers of waits and last events, goes out first.
     await new Promise((resolve) => setImmediate(resolve));
     this.#http.closeIdleConnections();
+    this.#relay.close();
     const late = setTimeout(() => this.#cutOff(), LIMITS.goodbyeMs);
     await Promise.all(
       [...this.#upgrades.connections].map((connection) => connection.end(1001, 'the server closes', LIMITS.goodbyeMs)),
