@@ -28,7 +28,7 @@ export const inspectorPage = (query: string): string => `<!doctype html>
 <title>Offstage in the Stately inspector</title>
 <link rel="stylesheet" href="inspect.css?${escaped(query)}">
 <p id="status" role="status">Loading the inspector from ${INSPECTOR_ORIGIN}. That needs a way to the internet.</p>
-<iframe id="inspector" title="Stately inspector" src="${INSPECTOR_ORIGIN}/inspect"></iframe>
+<iframe id="inspector" title="Stately inspector"></iframe>
 <script src="inspect.js?${escaped(query)}"></script>
 </html>
 `;
@@ -64,6 +64,8 @@ window.addEventListener('message', (event) => {
   if (event.origin !== origin || event.source !== inspector.contentWindow) return;
   if (event.data?.type === '@statelyai.connected') connect();
 });
+// Not before somebody listens.
+inspector.src = origin + '/inspect';
 `;
 
 const escaped = (text: string): string =>
