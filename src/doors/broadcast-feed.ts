@@ -128,6 +128,10 @@ export class BroadcastFeed {
     });
   }
 
+  beforeDrop(number: number): void {
+    if (this.#isLive && this.#position < number) this.advance();
+  }
+
   /** Goes on in the ring, after everything up to `seq` was shown. */
   #goLive(seq: number): void {
     this.#cursor = seq;

@@ -28,6 +28,8 @@ export interface RingWish {
 export interface RingReader {
   /** There may be more to write. */
   advance(): void;
+  /** What lies before this number is about to go. */
+  beforeDrop(number: number): void;
 }
 
 interface Channel {
@@ -154,10 +156,15 @@ export class Broadcaster {
   #count(by: number): void {
     this.#bytes += by;
     while (this.#bytes > LIMITS.broadcastBytes) {
-      let largest: EventRing | null = null;
-      for (const { ring } of this.#channels.values()) if (largest === null || ring.bytes > largest.bytes) largest = ring;
-      if (largest === null || largest.bytes === 0) return;
-      largest.dropOldest();
+      let largest: Channel | null = null;
+      for (const channel of this.#channels.values()) {
+        if (largest === null || channel.ring.bytes > largest.ring.bytes) largest = channel;
+      }
+      if (largest === null || largest.ring.bytes === 0) return;
+      const { ring, readers } = largest;
+      // So much may come within one turn that nobody had a chance to take it.
+      for (const reader of readers) reader.beforeDrop(ring.afterOldest);
+      ring.dropOldest();
     }
   }
 }

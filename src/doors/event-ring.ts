@@ -81,6 +81,12 @@ export class EventRing {
     this.#count(bytes.length + pending.length * OVERHEAD_BYTES);
   }
 
+  /** Number of the oldest frame that is kept once more was dropped. */
+  get afterOldest(): number {
+    const [oldest] = this.#segments;
+    return oldest === undefined ? this.first : oldest.first + oldest.ends.length;
+  }
+
   /** ERG2. */
   dropOldest(): void {
     const oldest = this.#segments.shift();
