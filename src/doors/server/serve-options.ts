@@ -37,7 +37,6 @@ export interface CheckedOptions {
   readonly allowedOrigins: ReadonlySet<string> | null;
   readonly onAudit: ((entry: Call) => unknown) | null;
   readonly heartbeatMs: number;
-  readonly redact: Redact | null;
   readonly dashboardDir: string | null;
 }
 
@@ -91,7 +90,6 @@ export function checkServeOptions(given: ServeOptions | undefined): CheckedOptio
     allowedOrigins: origins === null ? null : new Set(origins),
     onAudit: onAudit ?? null,
     heartbeatMs,
-    redact: redact ?? null,
     dashboardDir: dashboardDir ?? null,
   };
 }

@@ -2,34 +2,44 @@
  * Upgrades to WebSocket: `/ws` for clients, `/inspect` for inspectors.
  *
  * UPG1  What is refused gets an answer over HTTP and no upgrade; nothing is held for it afterwards (B72).
- * UPG2  Inspectors see the actors of all sessions, and pages of the inspector's makers may ask: they need a token that may see everything.
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { CallerIdentity } from '../caller-identity.ts';
 import { protocolError } from '../handler.ts';
-import type { InspectorRelay } from '../inspector/inspector-relay.ts';
+import type { InspectorFilter } from '../inspector/watched-actor.ts';
 import { SUBPROTOCOL } from './credentials.ts';
 import type { Gate } from './gate.ts';
 import { errorBody, errorHeaders, securityHeaders, statusOf } from './http-answer.ts';
 import { refuseSessions } from './http-door.ts';
 import { inspectorFilter } from './inspector-query.ts';
+import type { Metrics } from './metrics.ts';
 import type { OriginRules } from './origin-check.ts';
 import { WebSocketConnection } from './web-socket-connection.ts';
+
+/** Whoever tells inspectors what goes on. */
+export interface InspectorDoor {
+  accept(webSocket: WebSocket, filter: InspectorFilter): void;
+  /** About every ten seconds: for what drops those who are gone. */
+  beat?(): void;
+}
 
 export interface UpgradeHost {
   readonly offstage: Offstage;
   readonly gate: Gate;
-  readonly relay: InspectorRelay;
-  /** Whose pages may inspect. */
-  readonly inspectorRules: OriginRules;
+  readonly metrics: Metrics;
+  readonly inspector: InspectorDoor | null;
+  /** Pages that may inspect. */
+  readonly inspectRules: OriginRules;
 }
 
 export class Upgrades {
   readonly connections = new Set<WebSocketConnection>();
+  readonly inspectors = new Set<WebSocket>();
   readonly #host: UpgradeHost;
   readonly #webSockets = new WebSocketServer({
     noServer: true,
@@ -48,9 +58,7 @@ export class Upgrades {
   take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => {});
     try {
-      const [path, query = ''] = (request.url ?? '').split('?');
-      if (path === '/inspect') this.#inspect(request, socket, head, new URLSearchParams(query));
-      else this.#take(request, socket, head, path);
+      this.#take(request, socket, head);
     } catch (error) {
       refuseUpgrade(
         socket,
@@ -59,13 +67,16 @@ export class Upgrades {
     }
   }
 
-  #take(request: IncomingMessage, socket: Duplex, head: Buffer, path: string | undefined): void {
+  #take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { gate, offstage } = this.#host;
+    const [path, ...rest] = (request.url ?? '').split('?');
+    if (path === '/inspect') {
+      this.#inspect(request, socket, head, new URLSearchParams(rest.join('?')));
+      return;
+    }
     gate.checkOrigin(request);
+    const caller = this.#callerOf(request, null);
     if (path !== '/ws') throw protocolError('there is no WebSocket at this path');
-    const caller = gate.authenticate(request);
-    const tooMuch = gate.rate(caller);
-    if (tooMuch !== null) throw tooMuch;
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       const connection = new WebSocketConnection(webSocket, socket, { offstage, caller, admit: () => gate.rate(caller) });
       this.connections.add(connection);
@@ -74,15 +85,26 @@ export class Upgrades {
   }
 
   #inspect(request: IncomingMessage, socket: Duplex, head: Buffer, query: URLSearchParams): void {
-    const { gate, relay, inspectorRules } = this.#host;
-    gate.checkOrigin(request, inspectorRules);
-    // The page of the inspector can send no header.
-    const caller = gate.authenticate(request, query.get('token'));
+    const { gate, inspector, inspectRules } = this.#host;
+    gate.checkOrigin(request, inspectRules);
+    // The page of the inspector cannot send headers.
+    refuseSessions(this.#callerOf(request, query.get('token')), 'the inspector');
+    if (inspector === null) throw protocolError('this server has no inspector');
+    const filter = inspectorFilter(query);
+    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('error', () => {});
+      this.inspectors.add(webSocket);
+      webSocket.once('close', () => this.inspectors.delete(webSocket));
+      inspector.accept(webSocket, filter);
+    });
+  }
+
+  #callerOf(request: IncomingMessage, inUrl: string | null): CallerIdentity {
+    const { gate } = this.#host;
+    const caller = gate.authenticate(request, inUrl);
     const tooMuch = gate.rate(caller);
     if (tooMuch !== null) throw tooMuch;
-    refuseSessions(caller, 'the inspector');
-    const filter = inspectorFilter(query);
-    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => relay.accept(webSocket, filter));
+    return caller;
   }
 }
 
