@@ -6,7 +6,7 @@ import { serve } from '../../src/doors/server/index.ts';
 import { LIMITS, open } from '../../src/index.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { connect, serverLab } from './lab.ts';
-import { gone, rawFrame, rawSocket, rawWebSocket, requestHead } from './raw.ts';
+import { closeCodeIn, gone, opcodesIn, rawFrame, rawSocket, rawWebSocket, requestHead } from './raw.ts';
 
 describe('SRV2: close', () => {
   it('with clients that idle, that do not read, that stopped within a request: bounded, and each gets its end', async () => {
@@ -78,6 +78,24 @@ describe('SRV1: the engine closes', () => {
     expect(await client.ask('get_server')).toMatchObject({ url: second.url });
     await second.close();
     expect(await (await lab.client()).ask('get_server')).toMatchObject({ url: null });
+  });
+});
+
+describe('WSC2: after the close frame', () => {
+  it('nothing follows, while events go on', async () => {
+    await using lab = await serverLab();
+    const socket = await rawWebSocket(lab.server);
+    const parts: Buffer[] = [];
+    socket.on('data', (part) => parts.push(part));
+    socket.write(rawFrame(0x81, JSON.stringify({ action: 'subscribe' })));
+    await once(socket, 'data');
+    const spawning = Promise.all(Array.from({ length: 50 }, () => lab.offstage.spawn({ kind: 'echo' })));
+    const closing = lab.server.close();
+    await Promise.all([spawning, closing, gone(socket)]);
+    const bytes = Buffer.concat(parts);
+    expect(closeCodeIn(bytes)).toBe(1001);
+    const opcodes = opcodesIn(bytes);
+    expect(opcodes.indexOf(8)).toBe(opcodes.length - 1);
   });
 });
 
