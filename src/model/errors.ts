@@ -29,6 +29,9 @@ type JobId = { readonly jobId: string };
  * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
  */
 export const ERRORS = {
+  'access.forbidden': spec(false, (d: { message: string }) => `This token does not allow it: ${d.message}`),
+  'access.refused': spec(false, (d: Why) => `The server does not answer requests of this origin: ${d.message}`),
+  'access.unauthorized': spec(false, (d: Why) => `The server needs a token: ${d.message}`),
   'agent.failed': spec(false, (d: Why) => `The agent could not do it: ${d.message}`),
   'agent.gone': spec(true, (d: Why) => `The agent has ended: ${d.message}`),
   'agent.start_failed': spec(
@@ -62,7 +65,7 @@ export const ERRORS = {
     (d: { dataDir: string; pid: number | null }) =>
       `The process${d.pid === null ? '' : ` ${d.pid}`} that owns ${d.dataDir} ended the connection before it answered.`,
   ),
-  'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
+  'control.protocol': spec(false, (d: Why) => `What was sent is not understood: ${d.message}.`),
   'control.unavailable': spec(
     true,
     (d: { dataDir: string; pid: number | null }) =>
@@ -90,6 +93,7 @@ export const ERRORS = {
     (d: { kind: string; platform: string }) => `Jobs of kind ${d.kind} do not run on ${d.platform}.`,
   ),
   'input.invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
+  'inspector.unavailable': spec(true, (d: Why) => `There is nothing to inspect: ${d.message}.`),
   'job.abandoned': spec(false, (d: Why) => d.message),
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
@@ -122,6 +126,10 @@ export const ERRORS = {
     (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
   ),
   'limit.queue_full': spec(true, (d: { limit: number }) => `${d.limit} jobs are queued already, and no more are accepted.`),
+  'limit.rate': spec(
+    true,
+    (d: { retryAfterMs: number }) => `Too many requests came at once; the next one is accepted in ${d.retryAfterMs} ms.`,
+  ),
   'limit.tickets': spec(
     true,
     (d: { limit: number }) => `${d.limit} prompts wait for this session already, and no more are accepted.`,
