@@ -11,6 +11,7 @@ import * as names from '../../src/doors/telemetry/telemetry-names.ts';
 import { traceJobs } from '../../src/doors/telemetry/trace-jobs.ts';
 import type { JobContext, JobOf } from '../../src/model/executor.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
+import { virtualClock } from '../../src/testing/virtual-clock.ts';
 import { counting, echo, gate, scripted, stubborn, throwing } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
 import { testEngine } from '../support/test-engine.ts';
@@ -24,7 +25,8 @@ describe('spans', () => {
   it('one for the sending and one for the processing, in one trace, linked, with exactly the times of the record', async () => {
     const out = collected();
     const work = gate();
-    await using engine = await testEngine({ executors: { work } });
+    // A time that a plain number would not be taken for.
+    await using engine = await testEngine({ executors: { work }, clock: virtualClock(1_000) });
     const { offstage, clock } = engine;
     const telemetry = traceJobs(offstage, out.providers);
     const { sessionId, taskId } = await offstage.sessions.create({ sessionId: 's1' });

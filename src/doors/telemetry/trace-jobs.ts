@@ -80,8 +80,6 @@ interface Entry {
   /** The span of the job that asked for it. */
   readonly parent: SpanContext | null;
   readonly sent: SpanContext | null;
-  /** Also where nobody could tell when. */
-  hasStarted: boolean;
   startedAt: number | null;
   running: Running | null;
 }
@@ -160,7 +158,7 @@ class Listener implements JobTelemetry {
   }
 
   #enter(job: TracedJob, sent: SpanContext | null): Entry {
-    const entry: Entry = { job, parent: this.#spanOf(job.parentJobId), sent, hasStarted: false, startedAt: null, running: null };
+    const entry: Entry = { job, parent: this.#spanOf(job.parentJobId), sent, startedAt: null, running: null };
     this.#live.set(job.jobId, entry);
     return entry;
   }
@@ -168,7 +166,7 @@ class Listener implements JobTelemetry {
   #accepted({ jobId, at }: JobRecordEvent): void {
     const job = this.#view(jobId);
     if (job === null) {
-      this.#live.set(jobId, { job, parent: null, sent: null, hasStarted: false, startedAt: null, running: null });
+      this.#live.set(jobId, { job, parent: null, sent: null, startedAt: null, running: null });
       return;
     }
     this.#enter(job, this.#sent(job, at));
@@ -180,19 +178,15 @@ class Listener implements JobTelemetry {
     return this.#quietly(() => this.#spans.sent(job, this.#spanOf(job.parentJobId), times));
   }
 
-  #started({ jobId, at, cancelRequestedAt }: JobRecordEvent): void {
+  /** The first event that says `running` has the time of the start; a later one tells of a cancel. */
+  #started({ jobId, at }: JobRecordEvent): void {
     const entry = this.#live.get(jobId);
-    if (entry === undefined || entry.hasStarted) return;
-    // The time of an event is that of the latest thing in it.
-    const startedAt = cancelRequestedAt === null ? at : (this.#view(jobId)?.startedAt ?? null);
-    entry.hasStarted = true;
-    if (startedAt !== null) this.#begin(entry, startedAt, { isCounted: true });
+    if (entry !== undefined && entry.startedAt === null) this.#begin(entry, at, { isCounted: true });
   }
 
   #begin(entry: Entry, startedAt: number, { isCounted }: { readonly isCounted: boolean }): void {
     const { job, parent, sent } = entry;
     if (job === null) return;
-    entry.hasStarted = true;
     entry.startedAt = startedAt;
     if (isCounted) this.#quietly(() => this.#meters.consumed(job.kind));
     entry.running = this.#quietly(() => this.#spans.started(job, parent, sent, startedAt));
@@ -203,10 +197,10 @@ class Listener implements JobTelemetry {
     const entry = this.#live.get(jobId);
     this.#live.delete(jobId);
     if (entry === undefined) return;
-    const { job, startedAt, running, hasStarted } = entry;
+    const { job, startedAt, running } = entry;
     const at = event.completedAt ?? event.at;
-    if (job === null || (hasStarted && startedAt === null)) {
-      this.#later(async () => this.#wasMissed(await this.#engine.get(jobId), entry));
+    if (job === null) {
+      this.#later(async () => this.#wasMissed(await this.#engine.get(jobId)));
       return;
     }
     if (startedAt === null) return;
@@ -215,11 +209,11 @@ class Listener implements JobTelemetry {
   }
 
   /** It went by too quickly: all of it is told from the record. */
-  #wasMissed(job: JobView, { job: known, parent, sent }: Entry): void {
-    const sentNow = known === null ? this.#sent(job, job.createdAt) : sent;
+  #wasMissed(job: JobView): void {
+    const sent = this.#sent(job, job.createdAt);
     if (job.startedAt === null) return;
     this.#quietly(() => this.#meters.consumed(job.kind));
-    this.#whole(job, parent ?? this.#spanOf(job.parentJobId), sentNow);
+    this.#whole(job, this.#spanOf(job.parentJobId), sent);
   }
 
   /** Its process has told of its sending, and nobody of its end. */
@@ -240,7 +234,7 @@ class Listener implements JobTelemetry {
   #spanOf(jobId: string | null): SpanContext | null {
     const entry = jobId === null ? undefined : this.#live.get(jobId);
     if (entry === undefined || jobId === null) return null;
-    if (!entry.hasStarted) {
+    if (entry.startedAt === null) {
       const startedAt = this.#view(jobId)?.startedAt ?? null;
       if (startedAt !== null) this.#begin(entry, startedAt, { isCounted: true });
     }
