@@ -93,6 +93,9 @@ describe('spans', () => {
     });
     expect(ended.attributes).not.toHaveProperty('error.type');
     expect(ended.status.code).toBe(SpanStatusCode.UNSET);
+    // It was told to be running twice: when it started, and when it was asked to end.
+    const counts = (await out.points()).filter(({ name }) => name === 'messaging.client.consumed.messages');
+    expect(counts.map(({ value }) => value)).toEqual([1, 1]);
   });
 
   it('a job that does not listen is told as timed out and detached, at the time of its record', async () => {
