@@ -1,10 +1,10 @@
 /**
  * `offstage serve`: owns the folder and serves it over HTTP and WebSocket, until it is told to end (spec 15).
  *
- * SRV1  The first line of stdout is the bound address, and nothing is printed before everything works.
- * SRV2  The first signal drains: nothing new starts, what runs is ended, and the end comes within the grace, whoever is connected and
+ * CLS1  The first line of stdout is the bound address, and nothing is printed before everything works.
+ * CLS2  The first signal drains: nothing new starts, what runs is ended, and the end comes within the grace, whoever is connected and
  *       whatever a body does (B65). The second one exits at once.
- * SRV3  The token is in its file and nowhere else: in no command line, no output, no line of the audit (B74). Only the one-time URL is shown.
+ * CLS3  The token is in its file and nowhere else: in no command line, no output, no line of the audit (B74). Only the one-time URL is shown.
  */
 import { setTimeout } from 'node:timers/promises';
 import type { Offstage } from '../../engine/offstage.ts';
