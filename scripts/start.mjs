@@ -45,16 +45,16 @@ function readArguments(given) {
 function demoArguments(args) {
   const scene = ['--config', join(ROOT, 'examples', 'scene.mjs')];
   if (args.some((arg) => arg === '--data-dir' || arg.startsWith('--data-dir='))) return scene;
-  const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-live-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   return [...scene, '--data-dir', folder];
 }
 
 function build({ name, output, inputs, command }) {
-  const sources = inputs.filter((path) => existsSync(path));
-  // Where there is nothing to build it of, somebody else has.
-  if (sources.length < inputs.length && existsSync(output)) return;
-  const newest = Math.max(...sources.map(newestIn));
+  const [source] = inputs;
+  // A package that was installed has none: it was built by whoever published it.
+  if (!existsSync(source)) return;
+  const newest = Math.max(...inputs.filter((path) => existsSync(path)).map(newestIn));
   if (existsSync(output) && (statSync(output).mtimeMs >= newest || stamps()[name] === newest)) return;
   if (!existsSync(join(ROOT, 'node_modules', 'typescript')))
     fail('The packages that it is built with are not installed. Run "npm ci" first.');

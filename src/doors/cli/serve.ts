@@ -120,10 +120,10 @@ async function sayWhatIsWaitedFor(cli: Cli, engine: Offstage): Promise<void> {
   const queued = rows.length - running.length;
   const names = running.slice(0, NAMED_JOBS).map((row) => clipped(printable(row.view().subject), 40));
   const more = running.length > NAMED_JOBS ? `, and ${running.length - NAMED_JOBS} more` : '';
-  const waits =
-    running.length === 0 ? '' : `; waiting for ${counted(running.length, 'job', 'jobs')} to end (${names.join(', ')}${more})`;
-  const dropped = queued === 0 ? '' : `; ${counted(queued, 'queued job', 'queued jobs')} will not start`;
-  await cli.note(`closing${waits}${dropped}. Ctrl-C exits at once.`);
+  const waits = `; waiting for ${counted(running.length, 'job', 'jobs')} to end (${names.join(', ')}${more})`;
+  const dropped = `; ${counted(queued, 'queued job', 'queued jobs')} will not start`;
+  const hint = running.length === 0 ? '' : ' Ctrl-C exits at once.';
+  await cli.note(`closing${running.length === 0 ? '' : waits}${queued === 0 ? '' : dropped}.${hint}`);
 }
 
 /** Whatever it does, it does not keep the rest. */
