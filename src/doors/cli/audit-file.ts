@@ -71,13 +71,14 @@ export class AuditFile {
     while (this.#waiting.length > 0) {
       const lines = this.#waiting.splice(0);
       this.#waitingBytes = 0;
-      if (this.#left > 0) lines.push(`${JSON.stringify({ at: new Date().toISOString(), left_out: this.#left })}\n`);
+      const left = this.#left;
       this.#left = 0;
+      const note = left === 0 ? '' : `${JSON.stringify({ at: new Date().toISOString(), left_out: left })}\n`;
       try {
-        await this.#append(lines.join(''));
+        await this.#append(`${lines.join('')}${note}`);
         this.#hasFailed = false;
       } catch (error) {
-        this.#left += lines.length;
+        this.#left += left + lines.length;
         if (!this.#hasFailed) this.#onFailure(error as Error);
         this.#hasFailed = true;
       }
