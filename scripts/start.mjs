@@ -14,27 +14,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const STAMPS = join(ROOT, 'dist', '.start.json');
+const STAMP = join(ROOT, 'dist', '.startinfo');
 const inRoot = (...names) => names.map((name) => join(ROOT, name));
 
-/** What is built, of what, and how. */
-const PARTS = [
-  {
-    name: 'the library',
-    output: join(ROOT, 'dist', 'doors', 'cli', 'main.js'),
-    inputs: inRoot('src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs'),
-    command: inRoot('scripts/build.mjs'),
-  },
-  {
-    name: 'the dashboard',
-    output: join(ROOT, 'dist', 'dashboard', 'index.html'),
-    inputs: inRoot('web', 'src/model', 'src/doors', 'package.json'),
-    command: [...inRoot('node_modules/vite/bin/vite.js'), 'build', ...inRoot('web'), '--logLevel', 'warn'],
-  },
-];
+const INPUTS = inRoot('src', 'web', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json');
+/** Where there is a page to build, it is built as well. */
+const outputs = () =>
+  inRoot('dist/doors/cli/main.js', ...(existsSync(join(ROOT, 'web', 'index.html')) ? ['dist/dashboard/index.html'] : []));
 
 const { isDemo, args } = readArguments(process.argv.slice(2));
-for (const part of PARTS) build(part);
+buildWhatIsMissing();
 process.argv = [process.execPath, join(ROOT, 'bin', 'offstage.js'), 'serve', ...(isDemo ? demoArguments(args) : []), ...args];
 await import('../dist/doors/cli/main.js');
 
@@ -50,35 +39,40 @@ function demoArguments(args) {
   return [...scene, '--data-dir', folder];
 }
 
-function build({ name, output, inputs, command }) {
-  const [source] = inputs;
-  // A package that was installed has none: it was built by whoever published it.
-  if (!existsSync(source)) return;
-  const newest = Math.max(...inputs.filter((path) => existsSync(path)).map(newestIn));
-  if (existsSync(output) && (statSync(output).mtimeMs >= newest || stamps()[name] === newest)) return;
+/** Looks at times only, so that a start is immediate; the build itself looks closer, and leaves alone what is as it was. */
+function buildWhatIsMissing() {
+  // A package that was installed has no sources: it was built by whoever published it.
+  if (!existsSync(INPUTS[0])) return;
+  const sources = sourcesAsTheyAre();
+  if (outputs().every((path) => existsSync(path)) && stamp() === sources) return;
   if (!existsSync(join(ROOT, 'node_modules', 'typescript')))
     fail('The packages that it is built with are not installed. Run "npm ci" first.');
-  process.stderr.write(`Building ${name} …\n`);
-  const { status, error } = spawnSync(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 2, 2] });
-  if (status !== 0) fail(`Building ${name} has failed${error === undefined ? '.' : `: ${error.message}`}`);
-  // A compiler leaves files alone that have come out the same.
-  writeFileSync(STAMPS, JSON.stringify({ ...stamps(), [name]: newest }));
+  process.stderr.write('Building …\n');
+  const { status, error } = spawnSync(process.execPath, inRoot('scripts/build.mjs'), { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  if (status !== 0) fail(`The build has failed${error === undefined ? '.' : `: ${error.message}`}`);
+  writeFileSync(STAMP, sources);
 }
 
-function stamps() {
+function stamp() {
   try {
-    return JSON.parse(readFileSync(STAMPS, 'utf8'));
+    return readFileSync(STAMP, 'utf8');
   } catch {
-    return {};
+    return null;
   }
 }
 
-/** When the newest of a file, or of all below a folder, was changed; also of what was removed, by its folder. */
-function newestIn(path) {
-  const { mtimeMs } = statSync(path);
-  if (!statSync(path).isDirectory()) return mtimeMs;
-  const below = readdirSync(path, { withFileTypes: true }).filter(({ name }) => name !== 'node_modules' && name !== 'public');
-  return Math.max(mtimeMs, ...below.map(({ name }) => newestIn(join(path, name))));
+/** Says how many there are and when the last of them was changed: another answer is a reason to build. */
+function sourcesAsTheyAre() {
+  const times = INPUTS.filter((path) => existsSync(path)).flatMap(timesIn);
+  return `${times.length} files, ${Math.max(...times)}`;
+}
+
+function timesIn(path) {
+  const found = statSync(path);
+  if (!found.isDirectory()) return [found.mtimeMs];
+  // What is in `public` is made by the build.
+  const below = readdirSync(path).filter((name) => name !== 'node_modules' && name !== 'public');
+  return below.flatMap((name) => timesIn(join(path, name)));
 }
 
 function fail(message) {

@@ -86,7 +86,7 @@ it('lines that the disk does not take in time are left out, rather than kept in 
 
 it('a file of others is made private', async () => {
   const folder = await newFolder();
-  await writeFile(join(folder, 'audit.ndjson'), '');
+  await writeFile(join(folder, 'audit.ndjson'), '{}\n');
   await chmod(join(folder, 'audit.ndjson'), 0o644);
   const audit = new AuditFile(folder, { onFailure: () => {} });
   audit.add(entry('one'));

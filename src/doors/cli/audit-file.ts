@@ -5,7 +5,7 @@
  * AUF2  At most two files of `MOST_BYTES`, readable by this user only.
  * AUF3  A disk that is full or slow holds nobody up: what does not fit in memory is left out, and the file says how many lines.
  */
-import { chmod, open, rename, stat } from 'node:fs/promises';
+import { open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const FILE = 'audit.ndjson';
@@ -94,11 +94,11 @@ export class AuditFile {
     if (size > 0 && size + Buffer.byteLength(text) > this.#mostBytes) await rename(this.#path, this.#olderPath);
     const file = await open(this.#path, 'a', 0o600);
     try {
+      // Also one that was there before.
+      await file.chmod(0o600);
       await file.writeFile(text);
     } finally {
       await file.close();
     }
-    // Also one that was there before.
-    if (size === 0) await chmod(this.#path, 0o600);
   }
 }
