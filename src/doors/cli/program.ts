@@ -38,7 +38,9 @@ const version = (): string => {
 export function buildProgram(choose: (chosen: Chosen) => void, options: { readonly isQuiet: boolean }): Command {
   const program = withCommonOptions(new Command('offstage'))
     .configureOutput(options.isQuiet ? { writeErr: () => {} } : {})
-    .description('Durable background jobs: run commands as jobs, and see, await, cancel and explain them.')
+    .description(
+      'Durable background jobs: run commands as jobs; see, await, cancel and explain them; serve them with a dashboard.',
+    )
     .version(version())
     .enablePositionalOptions()
     .showSuggestionAfterError()
