@@ -43,8 +43,15 @@ function demoArguments(args) {
 function buildWhatIsMissing() {
   // A package that was installed has no sources: it was built by whoever published it.
   if (!existsSync(INPUTS[0])) return;
-  const sources = sourcesAsTheyAre();
-  if (outputs().every((path) => existsSync(path)) && stamp() === sources) return;
+  const times = INPUTS.filter((path) => existsSync(path)).flatMap(timesIn);
+  const newest = Math.max(...times);
+  const sources = `${times.length} files, ${newest}`;
+  if (outputs().every((path) => existsSync(path))) {
+    const last = stamp();
+    // Nobody has started it yet: `npm ci` has built it.
+    const isFresh = last === null && outputs().every((path) => statSync(path).mtimeMs >= newest);
+    if (isFresh || last === sources) return;
+  }
   if (!existsSync(join(ROOT, 'node_modules', 'typescript')))
     fail('The packages that it is built with are not installed. Run "npm ci" first.');
   process.stderr.write('Building …\n');
@@ -61,12 +68,7 @@ function stamp() {
   }
 }
 
-/** Says how many there are and when the last of them was changed: another answer is a reason to build. */
-function sourcesAsTheyAre() {
-  const times = INPUTS.filter((path) => existsSync(path)).flatMap(timesIn);
-  return `${times.length} files, ${Math.max(...times)}`;
-}
-
+/** When each file below was changed last. What there are fewer of than before is a reason to build, too. */
 function timesIn(path) {
   const found = statSync(path);
   if (!found.isDirectory()) return [found.mtimeMs];
