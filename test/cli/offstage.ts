@@ -56,7 +56,8 @@ export async function newFolder(): Promise<string> {
 }
 
 const environment = (more: StartOptions['env']): NodeJS.ProcessEnv => {
-  const { OFFSTAGE_DATA_DIR: _, OFFSTAGE_WORKERS: __, ...rest } = process.env;
+  // Below npm, signals in a breath are one; tests send them themselves.
+  const { OFFSTAGE_DATA_DIR: _, OFFSTAGE_WORKERS: __, npm_lifecycle_event: ___, ...rest } = process.env;
   return { ...rest, ...more };
 };
 

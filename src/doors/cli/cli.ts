@@ -94,7 +94,7 @@ export class Cli {
       this.#opening = null;
     }
     const { engine } = this.#door;
-    if (engine !== null) await this.#tellRecovery(engine.recovery);
+    if (engine !== null) await this.tellRecovery(engine.recovery);
     return this.#door;
   }
 
@@ -179,7 +179,8 @@ export class Cli {
     await this.err.line(failureLine(error, this.isJson));
   }
 
-  async #tellRecovery({ abandoned, sessions, lostTickets, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
+  /** What the start has found of an earlier process. */
+  async tellRecovery({ abandoned, sessions, lostTickets, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
     if (abandoned.length > 0) {
       await this.err.line(`${counted(abandoned.length, 'job was', 'jobs were')} abandoned by an earlier process.`);
     }
