@@ -1,8 +1,8 @@
 /** Jobs, newest first, page by page, as many as are asked for. */
 import { LIMITS } from '../../model/limits.ts';
 import type { JobView } from '../../model/records.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import type { WireFields } from '../rename.ts';
-import type { WireClient } from '../wire-client.ts';
 import { jobFromWire } from '../wire-names.ts';
 import { rowsOf } from './cli.ts';
 

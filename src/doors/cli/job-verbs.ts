@@ -1,7 +1,7 @@
 /** `offstage jobs get | output | cancel | history`: one question, one answer. */
 import { offstageError } from '../../model/errors.ts';
 import { isTerminal, type JobView } from '../../model/records.ts';
-import type { WireClient } from '../wire-client.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import { historyFromWire, jobFromWire } from '../wire-names.ts';
 import { type Cli, rowsOf } from './cli.ts';
 import { EXIT } from './exit-codes.ts';

@@ -4,7 +4,7 @@
  * LWT1  On a terminal the whole list is drawn again; elsewhere each change of a row is one line, and with `--json` one record.
  */
 import type { JsonValue } from '../../model/json.ts';
-import type { WireClient } from '../wire-client.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import type { Cli } from './cli.ts';
 import { followOwner } from './follow-owner.ts';
 import type { Sink } from './terminal.ts';

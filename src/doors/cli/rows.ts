@@ -2,8 +2,8 @@
 import type { SessionView, TaskView } from '../../model/activity.ts';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import type { WireFields } from '../rename.ts';
-import type { WireClient } from '../wire-client.ts';
 import { sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
 import { type Cli, rowsOf } from './cli.ts';
 import { EXIT } from './exit-codes.ts';

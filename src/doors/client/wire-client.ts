@@ -4,9 +4,9 @@
  * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  */
-import { type OffstageError, offstageError } from '../model/errors.ts';
-import type { WireFields } from './rename.ts';
-import { failureFromWire } from './wire-errors.ts';
+import { type OffstageError, offstageError } from '../../model/errors.ts';
+import type { WireFields } from '../rename.ts';
+import { failureFromWire } from '../wire-errors.ts';
 
 export interface Transport {
   send(request: WireFields): void;
@@ -15,11 +15,13 @@ export interface Transport {
 }
 
 export type EventListener = (frame: WireFields) => Promise<void> | void;
+/** Gets a piece of a long answer, and where it stands in it. */
+export type OnPart = (text: string, offset: number) => Promise<void> | void;
 
 interface Pending {
   readonly resolve: (answer: WireFields) => void;
   readonly reject: (error: unknown) => void;
-  readonly onPart: ((text: string, offset: number) => Promise<void> | void) | undefined;
+  readonly onPart: OnPart | undefined;
 }
 
 export class WireClient {
@@ -40,7 +42,7 @@ export class WireClient {
   }
 
   /** @param onPart gets the text of frames that come before the answer */
-  request(action: string, fields: WireFields = {}, onPart?: Pending['onPart']): Promise<WireFields> {
+  request(action: string, fields: WireFields = {}, onPart?: OnPart): Promise<WireFields> {
     if (this.#end !== null) return Promise.reject(this.#end);
     this.#lastId += 1;
     const id = this.#lastId;
