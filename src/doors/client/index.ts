@@ -9,9 +9,10 @@ export type {
   WorkloadView,
 } from '../../model/activity.ts';
 export type { Card, CardStatus } from '../../model/cards.ts';
-export { type ErrorCode, isOffstageError, OffstageError } from '../../model/errors.ts';
+export type { ErrorCode } from '../../model/errors.ts';
 export type { OffstageEvent, RecordEvent, ResyncEvent, VolatileEvent } from '../../model/events.ts';
 export type { JsonValue } from '../../model/json.ts';
+export { isOffstageError, OffstageError } from '../../model/offstage-error.ts';
 export {
   type HistoryEntry,
   isTerminal,

@@ -4,7 +4,7 @@
  * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  */
-import { type OffstageError, offstageError } from '../../model/errors.ts';
+import { OffstageError } from '../../model/offstage-error.ts';
 import type { WireFields } from '../rename.ts';
 import { failureFromWire } from '../wire-errors.ts';
 
@@ -89,6 +89,6 @@ export class WireClient {
   }
 
   close(): void {
-    this.fail(offstageError('engine.closing', {}));
+    this.fail(new OffstageError('engine.closing', 'The connection was closed here before the answer came.', {}));
   }
 }
