@@ -460,6 +460,10 @@ export class ModelSocket implements WebSocketLike {
     this.#emit('message', { data: JSON.stringify(frame) });
   }
 
+  emitText(text: string): void {
+    this.#emit('message', { data: text });
+  }
+
   #emit(type: string, event: object): void {
     for (const listener of this.#listeners.get(type) ?? []) listener(event as never);
   }
