@@ -407,10 +407,13 @@ export class ModelSocket implements WebSocketLike {
     this.drop(1005);
   }
 
-  /** The n-th waiting answer is on its way. */
-  letGo(index: number): void {
+  /** The n-th waiting answer is on its way, behind everything that is, or before. */
+  letGo(index: number, isFirst = false): void {
     const [answer] = this.answers.splice(index, 1);
-    if (answer !== undefined) this.push(answer);
+    if (answer === undefined) return;
+    if (isFirst) this.frames.unshift(answer);
+    else this.frames.push(answer);
+    if (!this.holdsFrames) this.deliver();
   }
 
   subscribe({ after, request_id }: WireFields): void {
