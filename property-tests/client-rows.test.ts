@@ -35,7 +35,7 @@ const step = fc.oneof(
   { weight: 4, arbitrary: plain('deliver') },
   { weight: 5, arbitrary: plain('again') },
   { weight: 1, arbitrary: plain('late') },
-  { weight: 2, arbitrary: plain('fail') },
+  { weight: 4, arbitrary: plain('fail') },
   {
     weight: 6,
     arbitrary: fc.record({ type: fc.constant('time' as const), which: fc.constantFrom(1, 20, 50, 260, 1_100, 12_000) }),
@@ -176,7 +176,9 @@ class Scene {
       expect(this.#log.get(seq)).toMatchObject(event);
       this.#told.delete(seq);
     }
-    const { jobs } = client.live.get();
+    const { jobs, sessions, tasks } = client.live.get();
+    for (const { sessionId, sessionSeq } of sessions.values()) this.#neverFalls(`session ${sessionId}`, sessionSeq);
+    for (const { taskId, taskSeq } of tasks.values()) this.#neverFalls(`task ${taskId}`, taskSeq);
     for (const { jobId, revision, status } of jobs.values()) {
       const highest = this.#highest.get(jobId) ?? 0;
       if (revision < highest) throw new Error(`${jobId} was at ${highest}, and is ${status} at ${revision}`);
@@ -185,6 +187,14 @@ class Scene {
       if (real !== undefined && real.revision < revision)
         throw new Error(`${jobId} is at ${real.revision}, and not at ${revision}`);
     }
+  }
+
+  /** Numbers of tellings begin anew with each process. */
+  #neverFalls(what: string, number: number): void {
+    const key = `${what} of ${this.lab.server.shownEpoch}`;
+    const highest = this.#highest.get(key) ?? 0;
+    if (number < highest) throw new Error(`${key} knew of ${highest}, and now only of ${number}`);
+    this.#highest.set(key, number);
   }
 
   async finish(): Promise<void> {

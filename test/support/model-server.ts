@@ -42,6 +42,8 @@ export class ModelServer {
   pageRows = 1_000;
   /** `answers`: wait until they are let go one by one. */
   holdsAnswers = false;
+  /** That of the last snapshot that has reached a client. */
+  shownEpoch = '';
   /** Set to fail the next requests of an action. */
   readonly failing = new Map<string, WireFields>();
   #told = 0;
@@ -447,7 +449,9 @@ export class ModelSocket implements WebSocketLike {
   /** Hands over what is on its way, or so many of it. */
   deliver(most = Number.POSITIVE_INFINITY): void {
     for (let count = 0; count < most && this.frames.length > 0 && !this.hasEnded; count += 1) {
-      this.#emit('message', { data: JSON.stringify(this.frames.shift()) });
+      const frame = this.frames.shift() as WireFields;
+      if (frame.type === 'snapshot') this.#server.shownEpoch = frame.epoch as string;
+      this.#emit('message', { data: JSON.stringify(frame) });
     }
   }
 
