@@ -207,12 +207,13 @@ export class ModelServer {
     for (const socket of [...this.connections]) socket.drop(code);
   }
 
-  tell(told: Told): void {
+  tell(told: Told): OffstageEvent {
     const isVolatile = isVolatileEvent(told as OffstageEvent);
     if (!isVolatile) this.seq += 1;
     const event = { ...told, seq: this.seq, epoch: this.epoch, at: this.#now() } as OffstageEvent;
     if (!isVolatile) this.log.push(event);
     for (const socket of this.connections) socket.publish(event);
+    return event;
   }
 
   answer(request: WireFields, socket: ModelSocket): WireFields | null {
