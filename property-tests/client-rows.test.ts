@@ -81,6 +81,7 @@ class Scene {
       return event;
     };
     client.onEvent((event) => {
+      if (isVolatileEvent(event) && event.epoch !== server.shownEpoch) this.#wrong.push(`${event.type} of ${event.epoch}`);
       if (isVolatileEvent(event)) return;
       // Some may be missing, and that is said.
       if (event.type === 'resync') this.#isGapSaid = true;
