@@ -9,12 +9,12 @@ import type { Offstage } from '../engine/offstage.ts';
 import { offstageError } from '../model/errors.ts';
 import { readOwner } from '../persistence/ownership.ts';
 import { LOCAL_CALLER } from './caller-identity.ts';
+import { WireClient } from './client/wire-client.ts';
 import type { Connection } from './connection.ts';
 import { handle, protocolError } from './handler.ts';
 import { LineSplitter } from './line-splitter.ts';
 import type { WireFields } from './rename.ts';
 import { controlSocketPath, withShortPath } from './socket-path.ts';
-import { WireClient } from './wire-client.ts';
 
 /** An answer is as large as the record in it; more than this is none of ours. */
 const LONGEST_ANSWER_BYTES = 64 * 1024 * 1024;

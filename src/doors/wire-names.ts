@@ -150,6 +150,9 @@ export const processFromWire = (wire: WireFields): ProcessRecord => renameBack(w
 
 export const cancelledManyToWire = (result: CancelManyResult): WireFields => rename(result, CANCELLED_MANY);
 
+export const cancelledManyFromWire = (wire: WireFields): CancelManyResult =>
+  renameBack(wire, CANCELLED_MANY) as unknown as CancelManyResult;
+
 export const healthToWire = (health: Health): WireFields => ({
   status: health.status,
   pool: { ...health.pool },

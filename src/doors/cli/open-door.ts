@@ -11,10 +11,10 @@ import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
 import type { OpenOptions } from '../../open.ts';
 import { readOwner } from '../../persistence/ownership.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import { connectControl, localClient } from '../control-client.ts';
 import { requestsUnderWay } from '../control-server.ts';
 import { roomFor } from '../output-backlog.ts';
-import type { WireClient } from '../wire-client.ts';
 
 /** How long one and the same obstacle is waited for. An owner may have to recover before it serves. */
 const PATIENCE_MS = {
