@@ -1,0 +1,146 @@
+/** The list: rows, keys, the hold of the order, and what can be done with many at once. */
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { counted } from '../model/words.ts';
+import { cancelJobs } from '../view/act.ts';
+import { useCurrent } from '../view/live.ts';
+import { canOperate, ui } from '../view/ui-store.ts';
+import { useUi } from '../view/use-source.ts';
+import { markedJobs, onListKey } from './keys.ts';
+import { RowView } from './row-view.tsx';
+import { type ShownRows, useRows } from './use-rows.ts';
+import { reveal, VirtualRows } from './virtual-rows.tsx';
+
+const coarse = matchMedia('(pointer: coarse)');
+const heightNow = (): number => (coarse.matches ? 44 : 32);
+
+function useRowHeight(): number {
+  const [height, setHeight] = useState(heightNow);
+  useEffect(() => {
+    const look = (): void => setHeight(heightNow());
+    coarse.addEventListener('change', look);
+    return () => coarse.removeEventListener('change', look);
+  }, []);
+  return height;
+}
+
+const keyAt = (event: Event): string | null =>
+  (event.target as HTMLElement | null)?.closest?.<HTMLElement>('[data-key]')?.dataset.key ?? null;
+
+export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.Element {
+  const list = useRows();
+  const { rows, indexOf } = list;
+  const rowHeight = useRowHeight();
+  const scroller = useRef<HTMLDivElement>(null);
+  const wantsFocus = useRef(false);
+  const active = useUi((state) => state.active);
+  const selected = useUi((state) => state.selected);
+  const marked = useUi((state) => state.marked);
+  const operates = useUi(canOperate);
+  const isStale = useCurrent(({ connection }) => connection.status === 'lost');
+  const activeIndex = (active === null ? undefined : indexOf.get(active)) ?? 0;
+
+  useEffect(() => {
+    if (!wantsFocus.current) return;
+    wantsFocus.current = false;
+    scroller.current?.querySelector<HTMLElement>('.row[tabindex="0"]')?.focus({ preventScroll: true });
+  });
+
+  // Who comes by a link, or from another row's detail, finds it in the list.
+  const selectedKey = selected === null ? null : `${selected.kind}:${selected.id}`;
+  const isKnown = selectedKey !== null && indexOf.has(selectedKey);
+  useEffect(() => {
+    if (isKnown && selectedKey !== null) reveal(scroller.current, indexOf.get(selectedKey) ?? -1, rowHeight);
+  }, [selectedKey, isKnown]);
+
+  const goTo = (index: number): void => {
+    const place = Math.max(0, Math.min(rows.length - 1, index));
+    const row = rows[place];
+    if (row === undefined) return;
+    wantsFocus.current = true;
+    reveal(scroller.current, place, rowHeight);
+    ui.trigger.activated({ key: row.key });
+    list.hold('focus', row.key);
+  };
+
+  return (
+    <>
+      <div
+        class={`list${isStale ? ' is-stale' : ''}`}
+        ref={scroller}
+        role="treegrid"
+        aria-label="Tasks, sessions and jobs"
+        aria-rowcount={rows.length}
+        onKeyDown={(event) => {
+          if (!(event.target as HTMLElement).classList.contains('row')) return;
+          const page = Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1;
+          if (onListKey(event, { rows, index: activeIndex, page, goTo, search: onSearch })) event.preventDefault();
+        }}
+        onFocusIn={(event) => {
+          const key = keyAt(event);
+          if (key === null) return;
+          list.hold('focus', key);
+          ui.trigger.activated({ key });
+        }}
+        onFocusOut={(event) => {
+          if (!scroller.current?.contains(event.relatedTarget as Node | null)) list.hold('focus', null);
+        }}
+        onPointerOver={(event) => {
+          if (event.pointerType === 'mouse') list.hold('pointer', keyAt(event));
+        }}
+        onPointerLeave={() => list.hold('pointer', null)}
+      >
+        <VirtualRows scroller={scroller} count={rows.length} rowHeight={rowHeight} kept={rows.length > 0 ? activeIndex : -1}>
+          {(index) => {
+            const row = rows[index];
+            return row === undefined ? null : (
+              <RowView
+                key={row.key}
+                row={row}
+                index={index}
+                rowHeight={rowHeight}
+                isActive={index === activeIndex}
+                isSelected={row.key === selectedKey}
+                isMarked={marked.has(row.key)}
+                canOperate={operates}
+              />
+            );
+          }}
+        </VirtualRows>
+      </div>
+      {list.waiting > 0 && (
+        <button type="button" class="button waiting" onClick={list.refresh}>
+          {counted(list.waiting, 'new row')} above: show
+        </button>
+      )}
+      <Many list={list} operates={operates} />
+    </>
+  );
+}
+
+/** For the marked ones, else for all that the filter shows. */
+function Many({ list, operates }: { readonly list: ShownRows; readonly operates: boolean }): JSX.Element | null {
+  const marked = useUi((state) => state.marked);
+  if (!operates) return null;
+  const live = list.isFiltered ? list.matching.filter(({ completedAt }) => completedAt === null) : [];
+  if (marked.size === 0 && live.length === 0) return null;
+  const jobs = marked.size > 0 ? markedJobs(marked) : live;
+  return (
+    <div class="many" role="group" aria-label="Several jobs">
+      <span>{marked.size > 0 ? `${counted(marked.size, 'job')} marked` : `${counted(list.matching.length, 'job')} shown`}</span>
+      <button
+        type="button"
+        class="button is-danger"
+        disabled={jobs.length === 0}
+        onClick={() => cancelJobs(jobs, marked.size > 0 ? 'the marked jobs' : 'the jobs this filter shows')}
+      >
+        {`Cancel ${counted(jobs.length, 'job')}`}
+      </button>
+      {marked.size > 0 && (
+        <button type="button" class="button" onClick={() => ui.trigger.unmarked()}>
+          Clear
+        </button>
+      )}
+    </div>
+  );
+}
