@@ -70,6 +70,11 @@ export class Liveness {
     return this.#sessions.values();
   }
 
+  /** Tasks that something was told of. */
+  *taskActors(): Generator<readonly [string, TaskActor]> {
+    for (const [taskId, { actor }] of this.#tasks) yield [taskId, actor];
+  }
+
   at(sessionId: string, taskId: string): LiveSession {
     let session = this.#sessions.get(sessionId);
     if (session === undefined) {
@@ -95,7 +100,10 @@ export class Liveness {
 
   /** Whether the chart of the session took the event. Tell it with `settle`. */
   send(session: LiveSession, event: ActivityEvent): boolean {
-    const hasTaken = this.recordOf(session).send(event);
+    const record = this.recordOf(session);
+    const { inspection } = this.#core;
+    if (inspection.isOn && record.actor === null) inspection.activityStarted(session, record.wake());
+    const hasTaken = record.send(event);
     if (!hasTaken) this.#core.rejectedEvents += 1;
     this.touch(session);
     return hasTaken;
@@ -292,6 +300,7 @@ export class Liveness {
       const from = { taskSeq: this.#taskSeq, stopEpoch: this.#stopEpoch };
       task = { actor: startTaskActor(this.#core.system.tasks, state, from), values: new Map() };
       this.#tasks.set(taskId, task);
+      if (this.#core.inspection.isOn) this.#core.inspection.taskStarted(taskId, task.actor);
     }
     return task;
   }

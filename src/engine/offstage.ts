@@ -34,6 +34,7 @@ import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
+import type { InspectionObserver } from './inspection.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { Plans } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
@@ -250,6 +251,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   onEvent(callback: EventCallback): () => void {
     if (typeof callback !== 'function') throw invalidInput('callback', 'it must be a function');
     return this.#core.bus.subscribe(callback);
+  }
+
+  /** Tells of every live actor with its owner, then of what becomes of them; may throw. Returns a function that ends it. */
+  inspect(observer: InspectionObserver): () => void {
+    return this.#core.inspection.attach(observer);
   }
 
   /** Everything at one instant, with the `seq` to follow from. */
