@@ -1,20 +1,25 @@
 /** The page: the list on the left, what is selected on the right; on a small screen one of the two. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Detail } from './detail/detail.tsx';
-import { Dialogs } from './dialogs/dialogs.tsx';
 import { Banner, Header } from './header.tsx';
 import { Icon } from './icons.tsx';
 import { Filters } from './list/filters.tsx';
 import { TreeList } from './list/tree-list.tsx';
 import { onAnnouncement } from './view/announce.ts';
+import { lazily } from './view/lazily.tsx';
 import { useShown } from './view/live.ts';
 import { ui } from './view/ui-store.ts';
 import { useUi } from './view/use-source.ts';
 
+const Detail = lazily(async () => (await import('./detail/detail.tsx')).Detail);
+const Dialogs = lazily(async () => (await import('./dialogs/dialogs.tsx')).Dialogs);
+
 export function App(): JSX.Element {
   const search = useRef<HTMLInputElement>(null);
+  const isAsked = useUi(({ dialog }) => dialog !== null);
   const hasSelection = useUi(({ selected }) => selected !== null);
+  // The rest is at hand before anybody asks for it.
+  useEffect(() => void Promise.all([Detail.load(), Dialogs.load()]), []);
   return (
     <div class={`app${hasSelection ? ' has-selection' : ''}`}>
       <Header />
@@ -29,7 +34,7 @@ export function App(): JSX.Element {
           <Detail />
         </section>
       </main>
-      <Dialogs />
+      {isAsked && <Dialogs />}
       <Toasts />
       <Announcer />
     </div>

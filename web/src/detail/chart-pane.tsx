@@ -1,15 +1,30 @@
-/** The statechart of a thing, live. It comes with its own code, and only when somebody looks. */
+/** The statechart of a thing, live: while it works as its actor tells it, else as its record does. It comes with code of its own, when somebody looks. */
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { lazily } from '../view/lazily.tsx';
+import { Section } from './parts.tsx';
 
-interface ChartPaneProps {
-  readonly kind: 'job' | 'session';
+const LiveCharts = lazily(async () => (await import('./live-charts.tsx')).LiveCharts);
+
+export interface ChartPaneProps {
+  readonly kind: 'job' | 'session' | 'task';
   readonly id: string;
-  readonly revision: number;
-  readonly status: string;
-  readonly isEnding: boolean;
+  /** By the record. */
+  readonly active: readonly string[];
 }
 
-/** The place of the statechart: `../chart/chart.tsx`. */
-export function ChartPane(_: ChartPaneProps): JSX.Element | null {
-  return null;
+export function ChartPane(props: ChartPaneProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Section
+      title="Statechart"
+      aside={
+        <button type="button" class="toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? 'Hide' : 'Show'}
+        </button>
+      }
+    >
+      {isOpen && <LiveCharts {...props} />}
+    </Section>
+  );
 }

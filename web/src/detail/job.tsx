@@ -79,13 +79,17 @@ export function JobDetail({ row }: { readonly row: JobRow }): JSX.Element {
       {failure !== null && <p class="note is-warning">{failure}</p>}
       <Relatives job={row} />
       <CardView cardId={row.cardId} version={revision} />
-      <ChartPane kind="job" id={jobId} revision={revision} status={status} isEnding={cancelRequestedAt !== null} />
+      <ChartPane kind="job" id={jobId} active={chartStates(row)} />
       <Section title="Facts">
         <Facts facts={factsOf(row)} />
       </Section>
     </article>
   );
 }
+
+/** On its chart, as far as the record tells. */
+const chartStates = ({ status, cancelRequestedAt }: JobRow): readonly string[] =>
+  status === 'running' ? [status, cancelRequestedAt === null ? 'running.active' : 'running.ending'] : [status];
 
 function pathTo({ taskId, sessionId }: JobRow) {
   const { tasks, sessions } = shown.get();

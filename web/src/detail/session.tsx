@@ -7,8 +7,9 @@ import { sessionTitle, shortId } from '../model/rows.ts';
 import { sessionSentence } from '../model/sentences.ts';
 import { jobState, STATES, sessionState } from '../model/states.ts';
 import { ago, counted, dateTime, elapsed } from '../model/words.ts';
-import { act, remove } from '../view/act.ts';
+import { act } from '../view/act.ts';
 import { client, shown, useNow, useShown } from '../view/live.ts';
+import { remove } from '../view/remove.ts';
 import { canOperate } from '../view/ui-store.ts';
 import { useLoad } from '../view/use-load.ts';
 import { useUi } from '../view/use-source.ts';
@@ -80,7 +81,7 @@ export function SessionDetail({ session }: { readonly session: SessionView }): J
       <Tickets session={session} canOperate={operates} />
       <Workloads session={session} now={now} canOperate={operates} />
       <SessionJobs sessionId={sessionId} />
-      <ChartPane kind="session" id={sessionId} revision={session.revision} status={session.state} isEnding={false} />
+      <ChartPane kind="session" id={sessionId} active={[session.state]} />
       <Section title="Facts">
         <Facts
           facts={[
