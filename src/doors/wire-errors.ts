@@ -3,7 +3,8 @@
  *
  * WER1  Details go out under the names of the wire, and come back under ours; those of a new code cannot be forgotten: the compiler asks for them.
  */
-import { ERRORS, type ErrorCode, type ErrorDetails, OffstageError, offstageError } from '../model/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../model/errors.ts';
+import { OffstageError } from '../model/offstage-error.ts';
 import type { StopEntry } from '../model/stop.ts';
 import { rename, renameBack, type WireFields } from './rename.ts';
 import { entriesFromWire, entriesToWire } from './wire-stop.ts';
@@ -74,11 +75,17 @@ export function failureToWire({ message, code, retryable, details: given }: Offs
   return { error: message, error_code: code, retryable, ...(isSilent ? {} : { details }) };
 }
 
-/** An error as the other side raised it: with its code, its sentence and its details. */
-export function failureFromWire({ error, error_code: code, details }: WireFields): OffstageError {
-  if (typeof code !== 'string' || !Object.hasOwn(ERRORS, code)) {
-    return offstageError('control.failed', { message: String(error) });
-  }
+const CODE = /^[a-z_]+\.[a-z_]+$/;
+
+/**
+ * An error as the other side raised it: with its code, its sentence and its details. The code may be one that only the other side knows, when it
+ * is newer: then its own word is better than none.
+ */
+export function failureFromWire({ error, error_code: code, retryable, details }: WireFields): OffstageError {
+  const isCode = typeof code === 'string' && CODE.test(code);
   const isObject = typeof details === 'object' && details !== null && !Array.isArray(details);
-  return new OffstageError(code as ErrorCode, String(error), isObject ? detailsFromWire(details as WireFields) : {});
+  const shown = isObject ? detailsFromWire(details as WireFields) : {};
+  return new OffstageError(isCode ? (code as ErrorCode) : 'control.failed', String(error), shown, {
+    retryable: retryable === true,
+  });
 }

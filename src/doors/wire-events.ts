@@ -50,7 +50,8 @@ const EVENT = {
 
 const JOB_EVENT = { ...EVENT, sessionId: 'parent_session_id' };
 
-const EVENT_TYPES = {
+/** The types of events, by ours. */
+export const EVENT_TYPES = {
   'job.created': 'job_created',
   'job.status': 'job_status',
   'job.progress': 'job_progress',

@@ -4,7 +4,10 @@
  * ERR1  Programs branch on `code`, never on messages.
  * ERR2  A message is a whole sentence for a person: what happened, to which thing, and, where it helps, what to do.
  */
+import { OffstageError } from './offstage-error.ts';
 import type { StopEntry } from './stop.ts';
+
+export { isOffstageError, OffstageError } from './offstage-error.ts';
 
 interface ErrorSpec<Details> {
   /** True when the same call may succeed later without any change by the caller. */
@@ -212,49 +215,15 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof ERRORS)[Code]['message']>[0];
 
-/**
- * Every error that Offstage itself raises. `code` is one of the headings of docs/errors.md.
- * @example
- * if (error instanceof OffstageError && error.retryable) await later();
- */
-export class OffstageError extends Error {
-  readonly code: ErrorCode;
-  readonly details: Readonly<Record<string, unknown>>;
-  readonly retryable: boolean;
-
-  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>, options?: { cause?: unknown }) {
-    super(message, options);
-    // AbortError by name lets code written for AbortSignal treat a cancelled job like any other abort.
-    this.name = code === 'job.cancelled' ? 'AbortError' : 'OffstageError';
-    this.code = code;
-    this.details = details;
-    this.retryable = ERRORS[code].retryable;
-  }
-}
-
 /** The one way to make an OffstageError: the table supplies the sentence and `retryable`. */
 export function offstageError<Code extends ErrorCode>(
   code: Code,
   details: ErrorDetails<Code>,
   options?: { cause?: unknown },
 ): OffstageError {
-  const message = (ERRORS[code].message as (d: unknown) => string)(details);
-  return new OffstageError(code, message, (details ?? {}) as Readonly<Record<string, unknown>>, options);
-}
-
-/**
- * Whether it is an error of Offstage, and of this code where one is given. Total: `value` is anything that was thrown, also a Proxy that
- * throws when it is looked at.
- * @example
- * const job = await offstage.get(id).catch((error) => {
- *   if (isOffstageError(error, 'job.not_found')) return null;
- *   throw error;
- * });
- */
-export function isOffstageError(value: unknown, code?: ErrorCode): value is OffstageError {
-  try {
-    return value instanceof OffstageError && (code === undefined || value.code === code);
-  } catch {
-    return false;
-  }
+  const { message, retryable } = ERRORS[code] as ErrorSpec<unknown>;
+  return new OffstageError(code, message(details), (details ?? {}) as Readonly<Record<string, unknown>>, {
+    ...options,
+    retryable,
+  });
 }

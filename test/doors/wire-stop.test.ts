@@ -108,6 +108,17 @@ describe('errors on the wire', () => {
       const wire = { error: 'no', error_code: 'job.not_found', ...(details === undefined ? {} : { details }) };
       expect(failureFromWire(wire)).toMatchObject({ code: 'job.not_found', message: 'no', details: {} });
     }
-    expect(failureFromWire({ error: 'no', error_code: 'new.code' })).toMatchObject({ code: 'control.failed' });
+  });
+
+  it('a code that only the other side knows stays what it is; what is no code is control.failed', () => {
+    const newer = { error: 'no', error_code: 'new.code', retryable: true };
+    expect(failureFromWire(newer)).toMatchObject({ code: 'new.code', message: 'no', retryable: true });
+    for (const error_code of [null, 7, '', 'no code', '__proto__']) {
+      expect(failureFromWire({ error: 'no', error_code })).toMatchObject({
+        code: 'control.failed',
+        message: 'no',
+        retryable: false,
+      });
+    }
   });
 });

@@ -1,15 +1,17 @@
-/** The way to a server, from a browser or from Node. */
+/**
+ * The way to a server, from a browser or from Node.
+ *
+ * CNT1  Nothing of Node is loaded unless it is needed: the package `ws` only where the platform has no WebSocket of its own (Node 20).
+ * CNT2  The token goes where browsers can put it, into the list of protocols, and never into an address.
+ * CNT3  A browser is not told why it was not let in; so the server is asked, where a connection does not come about.
+ */
 import type { OffstageEvent } from '../../model/events.ts';
-import type { OffstageClient } from './offstage-client.ts';
-
-/** What is needed of a WebSocket: that of browsers and of Node, or of the package `ws`. */
-export interface WebSocketLike {
-  readonly readyState: number;
-  send(data: string): void;
-  close(code?: number, reason?: string): void;
-  addEventListener(type: 'open' | 'close' | 'error', listener: (event: never) => void): void;
-  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
-}
+import { OffstageError } from '../../model/offstage-error.ts';
+import { EVENT_TYPES } from '../wire-events.ts';
+import { clientClock } from './client-clock.ts';
+import { invalidError, refusedError } from './client-errors.ts';
+import { OffstageClient } from './offstage-client.ts';
+import type { WebSocketClass } from './web-socket-wire.ts';
 
 export interface ConnectOptions {
   /** Of the server, as `serve` tells it: `http://127.0.0.1:4817/`, also with a path. */
@@ -17,17 +19,20 @@ export interface ConnectOptions {
   /** Not needed in the browser that was let in by its cookie. */
   readonly token?: string;
   /** Default: that of the platform, else of the package `ws`. */
-  readonly WebSocket?: new (
-    url: string,
-    protocols: string[],
-  ) => WebSocketLike;
-  /** Which events `onEvent` is told; default all. The live rows get what they need in any case. Without `job.output` much less is sent. */
+  readonly WebSocket?: WebSocketClass;
+  /** Which events `onEvent` is told; default all. The rows get what they need in any case. Without `job.output` much less is sent. */
   readonly types?: readonly OffstageEvent['type'][];
-  /** Jobs kept in `live`, the newest; live ones come first. Default 20,000. */
+  /** Jobs kept in `live`, those that have not ended first, then the newest. Default 20,000. */
   readonly maxJobs?: number;
   /** Gets what a callback has thrown; default `console.error`. */
   readonly onCallbackError?: (error: unknown) => void;
 }
+
+const PROTOCOL = 'offstage.v1';
+const TOKEN = /^[\w.-]+$/;
+const MAX_JOBS = 20_000;
+/** How long a server may take to say why. */
+const ASKING_MS = 5_000;
 
 /**
  * Connects, and stays connected: answers at once, and tells by `live` how it stands.
@@ -36,6 +41,90 @@ export interface ConnectOptions {
  * const client = connect({ url: server.url, token: server.token });
  * const { jobId } = await client.spawn({ kind: 'command', input: { command: 'date' } });
  */
-export function connect(_options: ConnectOptions): OffstageClient {
-  throw new Error('not yet');
+export function connect(options: ConnectOptions): OffstageClient {
+  const { token, types, maxJobs = MAX_JOBS, onCallbackError = (error: unknown) => console.error(error) } = options;
+  const base = baseOf(options.url);
+  if (token !== undefined && !TOKEN.test(token))
+    throw invalidError('config.invalid', 'token', 'it is not what a server gives out');
+  if (!(Number.isInteger(maxJobs) && maxJobs > 0))
+    throw invalidError('config.invalid', 'maxJobs', 'it must be a whole number of 1 or more');
+  const unknown = types?.find((type) => !Object.hasOwn(EVENT_TYPES, type));
+  if (unknown !== undefined)
+    throw invalidError('config.invalid', 'types', `there are no events of type ${JSON.stringify(unknown)}`);
+  const socketUrl = new URL('ws', base);
+  socketUrl.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
+  const protocols = token === undefined ? [PROTOCOL] : [PROTOCOL, `offstage.token.${token}`];
+  return new OffstageClient({
+    url: base.href,
+    clock: clientClock,
+    random: Math.random,
+    openSocket: async () => {
+      const WebSocket = options.WebSocket ?? (await platformWebSocket());
+      return new WebSocket(socketUrl.href, protocols);
+    },
+    whyRefused: () => whyRefused(base, token),
+    onOnline,
+    types: types ?? null,
+    maxJobs,
+    report: onCallbackError,
+  });
+}
+
+/** With a slash at its end, and without what is only for people. */
+function baseOf(url: string | URL): URL {
+  let base: URL;
+  try {
+    base = new URL(url);
+  } catch {
+    throw invalidError('config.invalid', 'url', 'it must be an address such as http://127.0.0.1:4817/');
+  }
+  if (base.protocol !== 'http:' && base.protocol !== 'https:')
+    throw invalidError('config.invalid', 'url', 'it must begin with http: or https:');
+  base.search = '';
+  base.hash = '';
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
+}
+
+/** CNT1. */
+async function platformWebSocket(): Promise<WebSocketClass> {
+  const own = (globalThis as { readonly WebSocket?: WebSocketClass }).WebSocket;
+  if (own !== undefined) return own;
+  // Out of sight of bundlers: browsers have their own.
+  const name = 'ws';
+  try {
+    return ((await import(/* @vite-ignore */ name)) as { readonly WebSocket: WebSocketClass }).WebSocket;
+  } catch (cause) {
+    const message = `This needs the package ${JSON.stringify(name)}, which is not installed: npm install ${name}`;
+    throw new OffstageError('package.missing', message, { package: name }, { cause });
+  }
+}
+
+/** CNT3. */
+async function whyRefused(base: URL, token: string | undefined): Promise<OffstageError | null> {
+  try {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const response = await fetch(new URL('api/whoami', base), { headers, signal: AbortSignal.timeout(ASKING_MS) });
+    const { status } = response;
+    if (status !== 401 && status !== 403) {
+      await response.body?.cancel();
+      return null;
+    }
+    const { error, error_code: code } = (await response.json().catch(() => ({}))) as Readonly<Record<string, unknown>>;
+    return refusedError(
+      base.href,
+      status,
+      typeof error === 'string' && typeof code === 'string' ? { code, message: error } : undefined,
+    );
+  } catch {
+    // It does not answer: then it may later.
+    return null;
+  }
+}
+
+function onOnline(callback: () => void): () => void {
+  const page = globalThis as Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>>;
+  if (page.addEventListener === undefined) return () => {};
+  page.addEventListener('online', callback);
+  return () => page.removeEventListener?.('online', callback);
 }

@@ -9,9 +9,10 @@ export type {
   WorkloadView,
 } from '../../model/activity.ts';
 export type { Card, CardStatus } from '../../model/cards.ts';
-export { type ErrorCode, isOffstageError, OffstageError } from '../../model/errors.ts';
+export type { ErrorCode } from '../../model/errors.ts';
 export type { OffstageEvent, RecordEvent, ResyncEvent, VolatileEvent } from '../../model/events.ts';
 export type { JsonValue } from '../../model/json.ts';
+export { isOffstageError, OffstageError } from '../../model/offstage-error.ts';
 export {
   type HistoryEntry,
   isTerminal,
@@ -45,7 +46,7 @@ export type {
 export type { Changed, InterruptOptions, PromptAnswer, PromptOptions, PromptTicket } from '../../model/session-requests.ts';
 export type { ConfirmedAnswer, ConfirmOptions, LiveWork, RemoveOptions, StopEntry, StopReport } from '../../model/stop.ts';
 export type { WireFields } from '../rename.ts';
-export { type ConnectOptions, connect, type WebSocketLike } from './connect.ts';
+export { type ConnectOptions, connect } from './connect.ts';
 export type { Connection, JobRow, Live, LiveState } from './live-state.ts';
 export { OffstageClient } from './offstage-client.ts';
 export type {
@@ -57,4 +58,5 @@ export type {
   StopAndWaitOptions,
   WhoAmI,
 } from './verbs.ts';
+export type { WebSocketClass, WebSocketLike } from './web-socket-wire.ts';
 export type { OnPart } from './wire-client.ts';

@@ -7,8 +7,8 @@
  */
 import type { SessionView, TaskView, WorkloadView } from '../../model/activity.ts';
 import type { Card } from '../../model/cards.ts';
-import { offstageError } from '../../model/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
+import { OffstageError } from '../../model/offstage-error.ts';
 import type { HistoryEntry, JobStatus, JobView, ProcessRecord, TaskState } from '../../model/records.ts';
 import type {
   CancelManyResult,
@@ -311,7 +311,8 @@ export abstract class Verbs {
 
   async *#pages<Row>(kind: PageKind<Row>, query: RowQuery, limit: number): AsyncGenerator<readonly Row[]> {
     if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit > 0)) {
-      throw offstageError('input.invalid', { argument: 'limit', message: 'it must be a whole number of 1 or more' });
+      const message = 'it must be a whole number of 1 or more';
+      throw new OffstageError('input.invalid', `limit is not valid: ${message}.`, { argument: 'limit', message });
     }
     let fields = rename(query, SELECTION);
     for (let rest = limit; rest > 0; ) {

@@ -3,8 +3,10 @@
  *
  * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
+ * WCL3  The listener hears a snapshot in its place among the events, before whoever asked for it has the answer.
+ * WCL4  A callback for parts that throws ends the request it belongs to, with what it threw, and nothing else.
  */
-import { type OffstageError, offstageError } from '../../model/errors.ts';
+import { OffstageError } from '../../model/offstage-error.ts';
 import type { WireFields } from '../rename.ts';
 import { failureFromWire } from '../wire-errors.ts';
 
@@ -61,20 +63,29 @@ export class WireClient {
   async receive(frame: WireFields): Promise<void> {
     const { type, request_id: id } = frame;
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
-    if (type === 'part') return pending?.onPart?.(frame.text as string, frame.offset as number);
+    if (type === 'part') return this.#part(id as number, frame);
     if (type === 'error') {
       const error = failureFromWire(frame);
-      // An error that names no request is about the connection as such.
-      if (pending === undefined) return this.fail(error);
+      if (pending === undefined) {
+        // An error that names no request is about the connection as such.
+        if (typeof id !== 'number') this.fail(error);
+        return;
+      }
       this.#pending.delete(id as number);
       return pending.reject(error);
     }
+    if (type === 'snapshot') await this.#onEvent(frame);
     if (type === 'result' || type === 'snapshot') {
       if (pending === undefined) return;
       this.#pending.delete(id as number);
       return pending.resolve(frame);
     }
     return this.#onEvent(frame);
+  }
+
+  /** What has ended the connection; null while it stands. */
+  get end(): OffstageError | null {
+    return this.#end;
   }
 
   /** Ends the connection; what is not answered yet rejects with `error`. */
@@ -88,7 +99,17 @@ export class WireClient {
     this.#onEnd();
   }
 
+  async #part(id: number, { text, offset }: WireFields): Promise<void> {
+    const pending = this.#pending.get(id);
+    try {
+      await pending?.onPart?.(text as string, offset as number);
+    } catch (error) {
+      this.#pending.delete(id);
+      pending?.reject(error);
+    }
+  }
+
   close(): void {
-    this.fail(offstageError('engine.closing', {}));
+    this.fail(new OffstageError('engine.closing', 'The connection was closed here before the answer came.', {}));
   }
 }
