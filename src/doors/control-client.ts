@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net';
 import type { Offstage } from '../engine/offstage.ts';
 import { offstageError } from '../model/errors.ts';
 import { readOwner } from '../persistence/ownership.ts';
+import { LOCAL_CALLER } from './caller-identity.ts';
 import { WireClient } from './client/wire-client.ts';
 import type { Connection } from './connection.ts';
 import { handle, protocolError } from './handler.ts';
@@ -81,6 +82,7 @@ export function localClient(offstage: Offstage): WireClient {
     },
   });
   const connection: Connection = {
+    caller: LOCAL_CALLER,
     send: (frame) => client.receive(frame).catch(() => {}),
     onClose(callback) {
       onClose.add(callback);

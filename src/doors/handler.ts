@@ -3,25 +3,21 @@
  *
  * HND1  Whatever comes in is answered: bad input with an error that echoes its `request_id`, never with a crash (B55).
  * HND2  When the other side has gone, what waits for it ends. Jobs and prompts never do.
+ * HND3  Access is checked and calls are told of here, whatever door they came through.
  */
+import { performance } from 'node:perf_hooks';
 import type { Offstage } from '../engine/offstage.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
+import { verbsFor } from './access.ts';
+import { type ActionName, schemaOf } from './action-schemas.ts';
+import { ACTIONS } from './actions.ts';
+import { idsIn, tellCall, whoOf } from './calls.ts';
 import type { Connection, Frame } from './connection.ts';
-import { JOB_ACTIONS } from './job-actions.ts';
 import type { WireFields } from './rename.ts';
-import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
-import { ROW_ACTIONS } from './row-actions.ts';
-import { SESSION_ACTIONS } from './session-actions.ts';
-import { STOP_ACTIONS } from './stop-actions.ts';
-import { subscribe } from './subscribe.ts';
 import { failureToWire } from './wire-errors.ts';
-
-const ACTIONS: ReadonlyMap<unknown, Action> = new Map<unknown, Action>(
-  Object.entries({ ...JOB_ACTIONS, ...SESSION_ACTIONS, ...ROW_ACTIONS, ...STOP_ACTIONS, subscribe }),
-);
 
 /** What the handler does not understand, as an answer. */
 export const protocolError = (message: string): OffstageError => offstageError('control.protocol', { message });
@@ -52,26 +48,64 @@ export const isWaitingRequest = (request: unknown): boolean =>
 /** Handles one request, or what `parseRequest` made of it, and sends its answer. Never rejects. */
 export async function handle(offstage: Offstage, request: unknown, connection: Connection): Promise<void> {
   let requestId: JsonValue = null;
+  const at = Date.now();
+  const startedAt = performance.now();
   const gone = new AbortController();
   const forget = connection.onClose(() => gone.abort());
+  let answer: WireFields | null = null;
+  let failure: Frame | null = null;
   try {
     const fields = fieldsOf(request);
     requestId = requestIdOf(fields);
-    const action = ACTIONS.get(fields.action);
-    if (action === undefined) throw protocolError(unknownAction(fields.action));
-    const result = await action({
-      offstage,
+    const schema = schemaOf(fields.action);
+    if (schema === null) throw protocolError(unknownAction(fields.action));
+    const name = fields.action as ActionName;
+    answer = await ACTIONS[name]({
+      offstage: verbsFor(offstage, name, schema, connection.caller),
+      engine: offstage,
       fields: new RequestFields(fields),
       connection,
       requestId,
       signal: gone.signal,
     });
-    if (result !== null) await connection.send({ ...result, type: 'result', request_id: requestId });
   } catch (error) {
+    failure = errorFrame(error, requestId);
+  }
+  tell(offstage, request, connection, { at, startedAt, answer, failure });
+  try {
+    if (failure !== null) await connection.send(failure);
+    else if (answer !== null) await connection.send({ ...answer, type: 'result', request_id: requestId });
+  } catch (error) {
+    // What is too large to be one text is answered all the same.
     await connection.send(errorFrame(error, requestId));
   } finally {
     forget();
   }
+}
+
+/** HND3. Before the answer goes out: nobody knows of a change that is not told of. */
+function tell(
+  offstage: Offstage,
+  request: unknown,
+  { caller }: Connection,
+  {
+    at,
+    startedAt,
+    answer,
+    failure,
+  }: Readonly<{ at: number; startedAt: number; answer: WireFields | null; failure: Frame | null }>,
+): void {
+  const name = typeof request === 'object' && request !== null ? (request as WireFields).action : null;
+  const schema = schemaOf(name);
+  const call = {
+    at,
+    action: schema === null ? 'unknown' : (name as ActionName),
+    ...whoOf(caller),
+    ids: idsIn(request, answer),
+    outcome: failure === null ? 'ok' : (failure.error_code as string),
+    durationMs: Math.round(performance.now() - startedAt),
+  };
+  tellCall(offstage, call, schema?.scope === 'operate');
 }
 
 export function errorFrame(error: unknown, requestId: JsonValue): Frame {

@@ -8,11 +8,12 @@ import type { JsonValue } from '../model/json.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobStatus, JobView } from '../model/records.ts';
 import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
+import { cutPoint } from './cut-point.ts';
 import { pageOf } from './page.ts';
 import type { WireFields } from './rename.ts';
 import type { Action, Request } from './request.ts';
 import { invalidField, RequestFields } from './request-fields.ts';
-import { cancelledManyToWire, historyToWire, jobToWire, spawnFromWire } from './wire-names.ts';
+import { briefJobToWire, cancelledManyToWire, historyToWire, jobToWire, spawnFromWire } from './wire-names.ts';
 
 const SPAWN_TEXTS = [
   'job_id',
@@ -70,6 +71,10 @@ const selectionOf = (fields: RequestFields) => ({
   status: fields.textOrTexts('status_filter') as JobStatus | readonly JobStatus[] | undefined,
 });
 
+/** `brief` rows of long lists leave out what may be large. */
+const jobWords = (fields: RequestFields): ((job: JobView) => WireFields) =>
+  fields.flag('brief') === true ? briefJobToWire : jobToWire;
+
 const listJobs: Action = async ({ offstage, fields }) => {
   const query = RequestFields.present({
     ...selectionOf(fields),
@@ -78,9 +83,10 @@ const listJobs: Action = async ({ offstage, fields }) => {
     limit: fields.number('limit'),
     before: fields.text('before'),
   }) as ListQuery;
+  const toWire = jobWords(fields);
   fields.refuseRest();
   const jobs = await offstage.list(query);
-  const { rows, isCut } = pageOf(jobs, jobToWire);
+  const { rows, isCut } = pageOf(jobs, toWire);
   const isMore = isCut || jobs.length === (query.limit ?? LIMITS.listDefault);
   return { tasks: rows, next_before: isMore ? (rows.at(-1)?.job_id ?? null) : null };
 };
@@ -114,9 +120,10 @@ const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   if (ids === undefined) throw invalidField('job_ids', 'it is missing');
   const mode = fields.oneOf('mode', ['all', 'any']) ?? 'all';
   const limit = RequestFields.present({ timeoutMs: waitOf(fields) });
+  const toWire = jobWords(fields);
   fields.refuseRest();
   const entries = await offstage.waitMany(ids, { mode, ...limit, signal });
-  return { tasks: entries.map(entryToWire) };
+  return { tasks: entries.map((entry) => entryToWire(entry, toWire)) };
 };
 
 /** Milliseconds; `null` waits without limit, absent leaves it to the engine. */
@@ -124,9 +131,9 @@ function waitOf(fields: RequestFields): number | null | undefined {
   return fields.isNull('timeout') ? null : fields.number('timeout');
 }
 
-const entryToWire = (entry: WaitManyEntry): WireFields =>
+const entryToWire = (entry: WaitManyEntry, toWire: (job: JobView) => WireFields): WireFields =>
   'status' in entry
-    ? jobToWire(entry satisfies JobView)
+    ? toWire(entry satisfies JobView)
     : { job_id: entry.jobId, error: 'No such job.', error_code: entry.error.code };
 
 const getHistory: Action = async ({ offstage, fields }) => {
@@ -166,10 +173,6 @@ async function sendParts({ connection, requestId, signal }: Request, { offset, t
     from = to;
   }
 }
-
-/** `index`, or the place after it where no pair of surrogates is torn apart. */
-export const cutPoint = (text: string, index: number): number =>
-  (text.charCodeAt(index) & 0xfc00) === 0xdc00 ? index + 1 : Math.min(index, text.length);
 
 export const JOB_ACTIONS = {
   spawn_job: spawnJob,

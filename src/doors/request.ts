@@ -4,9 +4,13 @@ import type { JsonValue } from '../model/json.ts';
 import type { Connection } from './connection.ts';
 import type { WireFields } from './rename.ts';
 import type { RequestFields } from './request-fields.ts';
+import type { Verbs } from './session-verbs.ts';
 
 export interface Request {
-  readonly offstage: Offstage;
+  /** What the caller may do; of a session's token only what that session reaches. */
+  readonly offstage: Verbs;
+  /** The whole of it, for actions that narrow by themselves what the caller gets. */
+  readonly engine: Offstage;
   readonly fields: RequestFields;
   readonly connection: Connection;
   /** Goes back with every answer; null when the request had none. */

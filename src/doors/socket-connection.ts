@@ -1,57 +1,60 @@
 /**
  * One client of the control socket: lines in, lines out.
  *
- * SCN1  Requests start in the order in which they came; their answers come as they are ready.
- * SCN2  Memory per client is bounded: nothing more is read while too many requests are under way or the client does not read its answers.
+ * SCN1  Requests start in the order in which they came; their answers come as they are ready (RIN1).
+ * SCN2  Memory per client is bounded (RIN2).
  * SCN3  When the client has gone, whatever waits for it is told, once.
  */
 import type { Socket } from 'node:net';
 import type { Offstage } from '../engine/offstage.ts';
 import { LIMITS } from '../model/limits.ts';
+import { CONTROL_CALLER } from './caller-identity.ts';
 import type { Connection, Frame } from './connection.ts';
-import { handle, isWaitingRequest, parseRequest, protocolError } from './handler.ts';
+import { parseRequest, protocolError } from './handler.ts';
 import { type Line, LineSplitter } from './line-splitter.ts';
+import { RequestIntake } from './request-intake.ts';
 import { Room } from './room.ts';
 
-/** Each may read a record of a few MiB. */
-const MOST_AT_ONCE = 32;
-/** These mostly wait, and read little. */
-const MOST_WAITING = 1_024;
-
 export class SocketConnection implements Connection {
-  readonly #offstage: Offstage;
+  readonly caller = CONTROL_CALLER;
   readonly #socket: Socket;
+  readonly #intake: RequestIntake<Line>;
   readonly #splitter = new LineSplitter(LIMITS.frameBytes);
   readonly #onClose = new Set<() => void>();
-  /** Requests that have not begun; those before `#next` have. */
-  #lines: Line[] = [];
-  #next = 0;
-  #underWay = 0;
-  #waiting = 0;
   #hasGone = false;
   readonly #room = new Room();
 
   constructor(offstage: Offstage, socket: Socket) {
-    this.#offstage = offstage;
     this.#socket = socket;
+    this.#intake = new RequestIntake<Line>({
+      offstage,
+      connection: this,
+      read: (line) => ('text' in line ? parseRequest(line.text) : protocolError(line.fault)),
+      isStuck: () => this.#room.isWanted,
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+      onAnswered: () => {
+        if (this.#hasGone) this.#endWhenAnswered();
+      },
+    });
     socket.on('data', (chunk) => {
-      for (const line of this.#splitter.push(chunk)) this.#lines.push(line);
-      this.#advance();
+      for (const line of this.#splitter.push(chunk)) this.#intake.push(line);
+      this.#intake.advance();
     });
     socket.on('drain', () => {
       this.#room.make();
-      this.#advance();
+      this.#intake.advance();
     });
     // It may have closed only its side: what was asked is answered still, also without a last newline, but nothing waits for it.
     socket.on('end', () => {
-      for (const line of this.#splitter.end()) this.#lines.push(line);
+      for (const line of this.#splitter.end()) this.#intake.push(line);
       this.#leave();
-      this.#advance();
+      this.#intake.advance();
       this.#endWhenAnswered();
     });
     socket.on('error', () => {});
     socket.on('close', () => {
-      this.#forgetLines();
+      this.#intake.forget();
       this.#leave();
       this.#room.make();
     });
@@ -59,7 +62,7 @@ export class SocketConnection implements Connection {
 
   /** Requests that are not answered yet. */
   get requestsUnderWay(): number {
-    return this.#underWay + this.#waiting + this.#linesLeft;
+    return this.#intake.size;
   }
 
   send(frame: Frame): Promise<void> {
@@ -76,7 +79,7 @@ export class SocketConnection implements Connection {
 
   /** Says goodbye after what was sent; by `deadlineMs` it is over in any case. */
   end(deadlineMs: number): Promise<void> {
-    this.#forgetLines();
+    this.#intake.forget();
     this.#socket.pause();
     this.#leave();
     if (this.#socket.destroyed) return Promise.resolve();
@@ -87,45 +90,6 @@ export class SocketConnection implements Connection {
         resolve();
       });
       this.#socket.end(() => this.#socket.destroy());
-    });
-  }
-
-  get #linesLeft(): number {
-    return this.#lines.length - this.#next;
-  }
-
-  #forgetLines(): void {
-    this.#lines = [];
-    this.#next = 0;
-  }
-
-  #advance(): void {
-    const hasRoom = (): boolean => this.#underWay < MOST_AT_ONCE && this.#waiting < MOST_WAITING && !this.#room.isWanted;
-    while (this.#linesLeft > 0 && hasRoom()) {
-      const line = this.#lines[this.#next] as Line;
-      this.#next += 1;
-      this.#start(line);
-    }
-    if (this.#linesLeft > 0) {
-      this.#socket.pause();
-      return;
-    }
-    this.#forgetLines();
-    this.#socket.resume();
-  }
-
-  #start(line: Line): void {
-    const request = 'text' in line ? parseRequest(line.text) : protocolError(line.fault);
-    const isWaiting = isWaitingRequest(request);
-    const count = (by: 1 | -1): void => {
-      if (isWaiting) this.#waiting += by;
-      else this.#underWay += by;
-    };
-    count(1);
-    void handle(this.#offstage, request, this).finally(() => {
-      count(-1);
-      if (this.#linesLeft > 0) this.#advance();
-      if (this.#hasGone) this.#endWhenAnswered();
     });
   }
 

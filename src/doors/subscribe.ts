@@ -7,176 +7,192 @@
  * SUB4  One subscription per connection: a new one takes the place of the old one.
  * SUB5  With `job_id` and `hold`, the job's output waits for this reader, where whoever runs the job allows that.
  * SUB6  With `job_id` only that job's events come, with `session_id` only those of the session itself: its state, activity, output, turns, tickets.
+ * SUB7  The token of a session gets the events of what it reaches and of nothing else.
+ * SUB8  With `types` only frames of these types come, and `resync`, which concerns everybody.
  */
 import type { Offstage } from '../engine/offstage.ts';
 import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
-import { LIMITS } from '../model/limits.ts';
-import { isTerminal } from '../model/records.ts';
 import type { Snapshot } from '../model/requests.ts';
-import type { Connection } from './connection.ts';
-import { cutPoint } from './job-actions.ts';
+import { sessionOfScope } from './caller-identity.ts';
+import type { Connection, Frame } from './connection.ts';
+import { type EventNames, framesOf, RunningJobs } from './event-frames.ts';
 import { OutputBacklog } from './output-backlog.ts';
-import { pageOf } from './page.ts';
-import type { WireFields } from './rename.ts';
-import type { Action } from './request.ts';
-import { invalidField } from './request-fields.ts';
-import { eventToWire } from './wire-events.ts';
-import { jobToWire } from './wire-names.ts';
-import { sessionToWire, taskToWire } from './wire-sessions.ts';
+import type { Action, Request } from './request.ts';
+import { invalidField, type RequestFields } from './request-fields.ts';
+import { SessionFilter } from './session-filter.ts';
+import { forbidden } from './session-verbs.ts';
+import { snapshotFor, snapshotToWire } from './snapshot-wire.ts';
+import { eventTypesOf } from './wire-events.ts';
+
+/** What a subscriber asks for. */
+export interface Wish {
+  readonly after: number | undefined;
+  readonly names: EventNames;
+  /** Null: all. */
+  readonly types: ReadonlySet<string> | null;
+  readonly brief: boolean;
+  readonly jobId: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly hold: boolean;
+}
 
 const subscriptions = new WeakMap<Connection, AbortController>();
 
-export const subscribe: Action = async ({ offstage, fields, connection, requestId }) => {
+export const subscribe: Action = async (request) => {
+  const { engine: offstage, connection } = request;
+  const wish = wishOf(request.fields);
+  const narrowTo = await narrowing(request, wish);
+  const ending = new AbortController();
+  subscriptions.get(connection)?.abort();
+  subscriptions.set(connection, ending);
+  const forget = connection.onClose(() => ending.abort());
+  const end = (): void => {
+    ending.abort();
+    forget();
+  };
+  try {
+    const feed = new Feed(offstage, request, wish, { narrowTo, signal: ending.signal });
+    await feed.begin();
+    feed
+      .run()
+      .catch(() => {})
+      .finally(end);
+  } catch (error) {
+    end();
+    throw error;
+  }
+  return null;
+};
+
+/** @throws OffstageError `input.invalid` */
+function wishOf(fields: RequestFields): Wish {
   const after = fields.number('after');
   if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) {
     throw invalidField('after', 'it must be an integer of 0 or more');
   }
   const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
+  const types = fields.texts('types');
+  const unknown = types?.find((type) => !eventTypesOf(names).has(type));
+  if (unknown !== undefined) throw invalidField('types', `there are no events of type ${JSON.stringify(unknown.slice(0, 80))}`);
+  const brief = fields.flag('brief') === true;
   const jobId = fields.text('job_id');
   const sessionId = fields.text('session_id');
   const hold = fields.flag('hold') === true;
   fields.refuseRest();
   if (jobId !== undefined && sessionId !== undefined) throw invalidField('session_id', 'job_id narrows it already');
   if (hold && jobId === undefined) throw invalidField('hold', 'it needs a job_id');
-  const ending = new AbortController();
-  subscriptions.get(connection)?.abort();
-  subscriptions.set(connection, ending);
-  const forget = connection.onClose(() => ending.abort());
-  const { signal } = ending;
-  // Events are collected from here on, so nothing falls between the snapshot and them.
-  const live = offstage.events({ signal });
-  const backlog = hold && jobId !== undefined ? new OutputBacklog(offstage, jobId) : null;
-  signal.addEventListener('abort', () => backlog?.end(), { once: true });
-  try {
-    const snapshot = await offstage.snapshot();
-    const running = new RunningJobs(offstage.jobsModel.get().live.values());
-    const send = async (event: OffstageEvent): Promise<void> => {
-      if (!isWanted(event, jobId, sessionId)) return;
-      for (const frame of framesOf(event, names)) await connection.send(frame);
-    };
-    const pump = async (): Promise<void> => {
-      if (after !== undefined) await replay({ offstage, after, snapshot, signal, send });
-      await connection.send({ ...snapshotToWire(snapshot, jobId ?? sessionId), type: 'snapshot', request_id: requestId });
-      for await (const event of live) {
-        if (signal.aborted) break;
-        if (isCovered(event, snapshot.seq)) continue;
-        await send(event);
-        if (event.type === 'job.output' && event.jobId === jobId) backlog?.sent(event.offset + event.text.length);
-        const notice = running.observe(event);
-        if (notice === null || sessionId !== undefined) continue;
-        if (jobId === undefined || jobId === notice.job_id) await connection.send(notice);
-      }
-    };
-    pump()
-      .catch(() => {})
-      .finally(() => {
-        ending.abort();
-        forget();
-        return live.return?.(undefined);
-      });
-  } catch (error) {
-    ending.abort();
-    forget();
-    await live.return?.(undefined);
-    throw error;
+  return { after, names, types: types === undefined ? null : new Set(types), brief, jobId, sessionId, hold };
+}
+
+/** SUB7. Null: everything may be seen. @throws OffstageError `job.not_found`, `session.not_found`, `access.forbidden` */
+async function narrowing({ engine, offstage, connection }: Request, wish: Wish): Promise<SessionFilter | null> {
+  const own = sessionOfScope(connection.caller.scope);
+  if (own === null) return null;
+  if (wish.jobId !== undefined) await offstage.get(wish.jobId);
+  if (wish.sessionId !== undefined) await offstage.sessions.get(wish.sessionId);
+  if (wish.hold) throw forbidden('a session holds nobody back');
+  return new SessionFilter(engine, own);
+}
+
+/** One subscription, event by event. */
+class Feed {
+  readonly #offstage: Offstage;
+  readonly #request: Request;
+  readonly #wish: Wish;
+  readonly #narrowTo: SessionFilter | null;
+  readonly #signal: AbortSignal;
+  readonly #live: AsyncIterableIterator<OffstageEvent>;
+  readonly #backlog: OutputBacklog | null;
+  #snapshot: Snapshot | null = null;
+  #running: RunningJobs | null = null;
+
+  constructor(
+    offstage: Offstage,
+    request: Request,
+    wish: Wish,
+    { narrowTo, signal }: { readonly narrowTo: SessionFilter | null; readonly signal: AbortSignal },
+  ) {
+    this.#offstage = offstage;
+    this.#request = request;
+    this.#wish = wish;
+    this.#narrowTo = narrowTo;
+    this.#signal = signal;
+    // Events are collected from here on, so nothing falls between the snapshot and them.
+    this.#live = offstage.events({ signal });
+    this.#backlog = wish.hold && wish.jobId !== undefined ? new OutputBacklog(offstage, wish.jobId) : null;
+    signal.addEventListener('abort', () => this.#backlog?.end(), { once: true });
   }
-  return null;
-};
+
+  async begin(): Promise<void> {
+    try {
+      this.#snapshot = await snapshotFor(this.#offstage, this.#request.connection.caller);
+      this.#running = new RunningJobs(this.#offstage.jobsModel.get().live.values());
+    } catch (error) {
+      await this.#live.return?.(undefined);
+      throw error;
+    }
+  }
+
+  async run(): Promise<void> {
+    const { connection, requestId } = this.#request;
+    const { after, jobId, sessionId, brief } = this.#wish;
+    const snapshot = this.#snapshot as Snapshot;
+    try {
+      if (after !== undefined) await this.#replay(after, snapshot);
+      // Whoever asks for one thing reads it by itself.
+      const { epoch, seq } = snapshot;
+      const shown = (jobId ?? sessionId) === undefined ? snapshotToWire(snapshot, { brief }) : { epoch, seq };
+      await connection.send({ ...shown, type: 'snapshot', request_id: requestId });
+      for await (const event of this.#live) {
+        if (this.#signal.aborted) break;
+        if (isCovered(event, snapshot.seq)) continue;
+        await this.#send(event);
+        if (event.type === 'job.output' && event.jobId === jobId) this.#backlog?.sent(event.offset + event.text.length);
+      }
+    } finally {
+      await this.#live.return?.(undefined);
+    }
+  }
+
+  async #send(event: OffstageEvent): Promise<void> {
+    const notice = this.#running?.observe(event) ?? null;
+    if (!isWanted(event, this.#wish)) return;
+    if (this.#narrowTo !== null && !(await this.#narrowTo.shows(event))) return;
+    for (const frame of framesOf(event, this.#wish.names)) await this.#sendFrame(frame);
+    if (notice !== null && this.#wish.sessionId === undefined) await this.#sendFrame(notice);
+  }
+
+  async #sendFrame(frame: Frame): Promise<void> {
+    const { types } = this.#wish;
+    if (types === null || types.has(frame.type) || frame.type === 'resync') await this.#request.connection.send(frame);
+  }
+
+  /** Sends the record events after a cursor up to the snapshot, or one `resync` for a cursor that this folder has not reached. */
+  async #replay(after: number, { seq, epoch }: Snapshot): Promise<void> {
+    const send = async (event: OffstageEvent): Promise<void> => {
+      if (!isWanted(event, this.#wish)) return;
+      if (this.#narrowTo !== null && !(await this.#narrowTo.shows(event))) return;
+      for (const frame of framesOf(event, this.#wish.names)) await this.#sendFrame(frame);
+    };
+    if (after > seq) await send({ type: 'resync', seq, epoch, at: Date.now() });
+    if (after >= seq) return;
+    for await (const event of this.#offstage.events({ after, signal: this.#signal })) {
+      if (isVolatileEvent(event)) continue;
+      if (event.seq > seq && event.type !== 'resync') return;
+      await send(event);
+      if (event.seq >= seq) return;
+    }
+  }
+}
 
 /** Whether the snapshot shows it already. Of what carries the number of another event it is not known, unless it is older. */
-const isCovered = (event: OffstageEvent, seq: number): boolean =>
+export const isCovered = (event: Pick<OffstageEvent, 'seq'> & OffstageEvent, seq: number): boolean =>
   isVolatileEvent(event) || event.type === 'resync' ? event.seq < seq : event.seq <= seq;
 
 /** SUB6. */
-function isWanted(event: OffstageEvent, jobId: string | undefined, sessionId: string | undefined): boolean {
+function isWanted(event: OffstageEvent, { jobId, sessionId }: Wish): boolean {
   if (event.type === 'resync') return true;
   if (jobId !== undefined) return 'jobId' in event && event.jobId === jobId;
   if (sessionId !== undefined) return event.type.startsWith('session.') && 'sessionId' in event && event.sessionId === sessionId;
   return true;
-}
-
-/** Sends the record events after a cursor up to the snapshot, or one `resync` for a cursor that this folder has not reached. */
-async function replay(options: {
-  readonly offstage: Offstage;
-  readonly after: number;
-  readonly snapshot: Snapshot;
-  readonly signal: AbortSignal;
-  readonly send: (event: OffstageEvent) => Promise<void>;
-}): Promise<void> {
-  const { offstage, after, signal, send } = options;
-  const { seq, epoch } = options.snapshot;
-  if (after > seq) await send({ type: 'resync', seq, epoch, at: Date.now() });
-  if (after >= seq) return;
-  for await (const event of offstage.events({ after, signal })) {
-    if (isVolatileEvent(event)) continue;
-    if (event.seq > seq && event.type !== 'resync') return;
-    await send(event);
-    if (event.seq >= seq) return;
-  }
-}
-
-/** Long output comes in several frames: escaped as JSON it may grow sixfold. */
-function* framesOf(event: OffstageEvent, names: 'ours' | 'seed'): Generator<WireFields & { readonly type: string }> {
-  if (event.type !== 'job.output' && event.type !== 'session.output') {
-    yield asFrame(eventToWire(event, names));
-    return;
-  }
-  const { text } = event;
-  for (let from = 0; from < text.length; ) {
-    const to = cutPoint(text, from + LIMITS.frameBytes / 8);
-    const piece = { ...event, text: text.slice(from, to) };
-    yield asFrame(eventToWire(piece.type === 'job.output' ? { ...piece, offset: piece.offset + from } : piece, names));
-    from = to;
-  }
-}
-
-const asFrame = (wire: WireFields): WireFields & { readonly type: string } => wire as WireFields & { readonly type: string };
-
-/** @param only what the subscription is narrowed to: whoever asks for one thing reads it by itself */
-function snapshotToWire(snapshot: Snapshot, only: string | undefined): WireFields {
-  const { epoch, seq, counts } = snapshot;
-  if (only !== undefined) return { epoch, seq };
-  const jobs = pageOf(snapshot.jobs, jobToWire);
-  const isMore = jobs.isCut || snapshot.jobs.length === LIMITS.listDefault;
-  return {
-    epoch,
-    seq,
-    tasks: pageOf(snapshot.tasks, taskToWire).rows,
-    sessions: pageOf(snapshot.sessions, sessionToWire).rows,
-    jobs: jobs.rows,
-    next_before: isMore ? (jobs.rows.at(-1)?.job_id ?? null) : null,
-    counts: { ...counts },
-  };
-}
-
-/** The seed's `running_task`: which jobs of a session are at work, for its sidebar. */
-class RunningJobs {
-  readonly #bySession = new Map<string, Set<string>>();
-
-  constructor(live: Iterable<{ readonly status: string; view(): { readonly jobId: string; readonly sessionId: string } }>) {
-    for (const row of live) if (row.status === 'running') this.#of(row.view().sessionId).add(row.view().jobId);
-  }
-
-  observe(event: OffstageEvent): (WireFields & { readonly type: string }) | null {
-    if (event.type !== 'job.status') return null;
-    const { jobId, sessionId, status, cancelRequestedAt } = event;
-    const jobs = this.#of(sessionId);
-    if (status === 'running' && cancelRequestedAt === null) jobs.add(jobId);
-    else if (isTerminal(status)) jobs.delete(jobId);
-    else return null;
-    if (jobs.size === 0) this.#bySession.delete(sessionId);
-    return {
-      type: 'running_task',
-      session_id: sessionId,
-      job_id: jobId,
-      running: status === 'running',
-      running_count: jobs.size,
-    };
-  }
-
-  #of(sessionId: string): Set<string> {
-    const jobs = this.#bySession.get(sessionId) ?? new Set();
-    this.#bySession.set(sessionId, jobs);
-    return jobs;
-  }
 }

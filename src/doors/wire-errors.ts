@@ -38,6 +38,7 @@ const DETAILS = {
   platform: 'platform',
   reason: 'reason',
   requestId: 'request_id',
+  retryAfterMs: 'retry_after_ms',
   sessionId: 'session_id',
   signal: 'signal',
   stallFailMs: 'stall_fail_ms',

@@ -73,9 +73,14 @@ export const EVENT_TYPES = {
 /** For subscribers that ask for `names: 'seed'`. */
 const SEED_EVENT_TYPES: Readonly<Record<string, string>> = { job_created: 'task_created', job_progress: 'task_progress' };
 
+const shownType = (type: string, names: 'ours' | 'seed'): string => (names === 'seed' ? (SEED_EVENT_TYPES[type] ?? type) : type);
+
+/** Every type of frame that a subscription may bring, as this subscriber reads it. */
+export const eventTypesOf = (names: 'ours' | 'seed'): ReadonlySet<string> =>
+  new Set([...Object.values(EVENT_TYPES), 'running_task'].map((type) => shownType(type, names)));
+
 export function eventToWire(event: OffstageEvent, names: 'ours' | 'seed' = 'ours'): WireFields {
-  const type = EVENT_TYPES[event.type];
-  const shown = names === 'seed' ? (SEED_EVENT_TYPES[type] ?? type) : type;
+  const shown = shownType(EVENT_TYPES[event.type], names);
   const error = 'error' in event ? errorToWire(event.error) : {};
   return { ...rename(event, namesOf(event.type)), ...error, type: shown };
 }

@@ -6,6 +6,7 @@
  * WIR2  A record that goes out and comes back is the same record; a field that is new here cannot be forgotten: the compiler asks for it.
  * WIR3  `error` is a string on the wire; its code stands beside it as `error_code`.
  */
+import type { Card } from '../model/cards.ts';
 import type { HistoryEntry, JobError, JobView, ProcessRecord } from '../model/records.ts';
 import type { CancelManyResult, Health, SpawnOptions } from '../model/requests.ts';
 import { type Names, rename, renameBack, type WireFields } from './rename.ts';
@@ -115,6 +116,14 @@ export function errorFromWire({ error, error_code: code }: WireFields): JobError
 
 export const jobToWire = (job: JobView): WireFields => ({ ...rename(job, JOB), ...errorToWire(job.error) });
 
+/** What rows of long lists leave out: the parts that may be large. */
+const LARGE = ['input', 'description', 'result', 'resultText', 'partialText'] as const satisfies readonly (keyof JobView)[];
+const BRIEF: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(JOB).filter(([ours]) => !LARGE.some((name) => name === ours)),
+);
+
+export const briefJobToWire = (job: JobView): WireFields => ({ ...rename(job, BRIEF), ...errorToWire(job.error) });
+
 export const jobFromWire = (wire: WireFields): JobView =>
   ({ ...renameBack(wire, JOB), error: errorFromWire(wire) }) as unknown as JobView;
 
@@ -123,6 +132,18 @@ export const spawnFromWire = (wire: WireFields): Partial<SpawnOptions> => rename
 
 export const historyToWire = (entry: HistoryEntry): WireFields => rename(entry, HISTORY);
 export const historyFromWire = (wire: WireFields): HistoryEntry => renameBack(wire, HISTORY) as unknown as HistoryEntry;
+
+/** Names inside `attach` are those of the conversation already. */
+const CARD = {
+  cardId: 'card_id',
+  sessionId: 'session_id',
+  function: 'function',
+  content: 'content',
+  attach: 'attach',
+} as const satisfies Names<Card>;
+
+export const cardToWire = (card: Card): WireFields => rename(card, CARD);
+export const cardFromWire = (wire: WireFields): Card => renameBack(wire, CARD) as unknown as Card;
 
 export const processToWire = (record: ProcessRecord): WireFields => rename(record, PROCESS);
 export const processFromWire = (wire: WireFields): ProcessRecord => renameBack(wire, PROCESS) as unknown as ProcessRecord;

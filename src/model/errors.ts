@@ -32,6 +32,9 @@ type JobId = { readonly jobId: string };
  * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
  */
 export const ERRORS = {
+  'access.forbidden': spec(false, (d: { message: string }) => `This token does not allow it: ${d.message}`),
+  'access.refused': spec(false, (d: Why) => `The server does not answer requests of this origin: ${d.message}`),
+  'access.unauthorized': spec(false, (d: Why) => `The server needs a token: ${d.message}`),
   'agent.failed': spec(false, (d: Why) => `The agent could not do it: ${d.message}`),
   'agent.gone': spec(true, (d: Why) => `The agent has ended: ${d.message}`),
   'agent.start_failed': spec(
@@ -125,6 +128,10 @@ export const ERRORS = {
     (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
   ),
   'limit.queue_full': spec(true, (d: { limit: number }) => `${d.limit} jobs are queued already, and no more are accepted.`),
+  'limit.rate': spec(
+    true,
+    (d: { retryAfterMs: number }) => `Too many requests came at once; the next one is accepted in ${d.retryAfterMs} ms.`,
+  ),
   'limit.tickets': spec(
     true,
     (d: { limit: number }) => `${d.limit} prompts wait for this session already, and no more are accepted.`,

@@ -1,0 +1,6 @@
+/** `offstage/server`: an engine over HTTP and WebSocket. */
+
+export type { Scope } from '../caller-identity.ts';
+export type { Call } from '../calls.ts';
+export { type OffstageServer, serve } from './serve.ts';
+export type { ServeOptions } from './serve-options.ts';

@@ -1,0 +1,179 @@
+/**
+ * `serve`: an engine over HTTP and WebSocket (spec 12; api.md).
+ *
+ * SRV1  It goes with its engine: when that closes, answers under way and last events go out first, then the clients are told goodbye.
+ * SRV2  Its end is bounded, however clients behave.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Offstage } from '../../engine/offstage.ts';
+import { invalidOption } from '../../engine/settings.ts';
+import type { Executors } from '../../model/executor.ts';
+import { LIMITS } from '../../model/limits.ts';
+import type { Scope } from '../caller-identity.ts';
+import { observeCalls } from '../calls.ts';
+import { announceServer } from '../server-actions.ts';
+import { Gate } from './gate.ts';
+import { HttpDoor } from './http-door.ts';
+import { type CheckedOptions, checkServeOptions, type ServeOptions } from './serve-options.ts';
+import { StaticFiles } from './static-files.ts';
+import { folderToken } from './token-file.ts';
+import { newSecret, Tokens } from './tokens.ts';
+import { Upgrades } from './upgrades.ts';
+
+/** A server that listens. */
+export interface OffstageServer extends AsyncDisposable {
+  /** Where it is, with a slash at the end. */
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  /** May do everything; keep it as you would a password. */
+  readonly token: string;
+  /** A link that lets one browser in, once, within ten minutes. */
+  oneTimeUrl(): string;
+  /** Another token: `observe`, `operate` or `session:<id>`. @throws OffstageError `input.invalid` */
+  issueToken(scope: Scope): string;
+  /** Ends it; the engine stays. A second call joins the first. */
+  close(): Promise<void>;
+}
+
+/** Where the dashboard is built to, seen from `src` and from `dist` alike. */
+const DASHBOARD = join(import.meta.dirname, '..', '..', '..', 'dist', 'dashboard');
+
+/**
+ * Serves an engine over HTTP and WebSocket until either is closed.
+ * @throws OffstageError `config.invalid`; `store.failed` when the token can be neither read nor made; `engine.closing`
+ * @example
+ * await using offstage = await open({ dataDir: './.offstage' });
+ * const server = await serve(offstage, { port: 7070 });
+ * console.log(server.oneTimeUrl());
+ */
+export async function serve<Kinds extends Executors>(engine: Offstage<Kinds>, given?: ServeOptions): Promise<OffstageServer> {
+  const options = checkServeOptions(given);
+  const offstage = engine as unknown as Offstage;
+  const { dataDir, log } = offstage.doors;
+  const token = options.token ?? (dataDir === null ? newSecret() : await folderToken(dataDir, log));
+  const server = new RunningServer(offstage, options, token);
+  await server.listen();
+  return server;
+}
+
+class RunningServer implements OffstageServer {
+  readonly token: string;
+  readonly host: string;
+  readonly #offstage: Offstage;
+  readonly #options: CheckedOptions;
+  readonly #gate: Gate;
+  readonly #http: Server;
+  readonly #upgrades: Upgrades;
+  readonly #sockets = new Set<Socket>();
+  readonly #undo: (() => void)[] = [];
+  #port = 0;
+  #closing: Promise<void> | null = null;
+
+  constructor(offstage: Offstage, options: CheckedOptions, token: string) {
+    this.#offstage = offstage;
+    this.#options = options;
+    this.token = token;
+    this.host = options.host;
+    const { allowedHosts, allowedOrigins } = options;
+    this.#gate = new Gate(new Tokens(token), { allowedHosts, allowedOrigins: allowedOrigins ?? new Set() });
+    const files = new StaticFiles(options.dashboardDir ?? DASHBOARD);
+    const door = new HttpDoor({ offstage, gate: this.#gate, files });
+    this.#upgrades = new Upgrades({ offstage, gate: this.#gate });
+    this.#http = createServer({
+      maxHeaderSize: LIMITS.requestHeadBytes,
+      headersTimeout: LIMITS.requestHeadMs,
+      requestTimeout: LIMITS.requestMs,
+    });
+    this.#http.on('request', (request, response) => void door.answer(request, response));
+    this.#http.on('upgrade', (request, socket, head) => this.#upgrades.take(request, socket, head));
+    this.#http.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `http://${hostInUrl(this.host)}:${this.#port}/`;
+  }
+
+  oneTimeUrl(): string {
+    return `${this.url}?code=${this.#gate.codes.make()}`;
+  }
+
+  issueToken(scope: Scope): string {
+    return this.#gate.tokens.issue(scope);
+  }
+
+  /** @throws OffstageError `config.invalid`, `engine.closing` */
+  async listen(): Promise<void> {
+    const { host, port, heartbeatMs, onAudit } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#http.once('error', (error: NodeJS.ErrnoException) =>
+        reject(invalidOption('port', `nothing can listen on ${host}, port ${port} (${error.code ?? error.message})`, error)),
+      );
+      this.#http.listen({ host, port }, resolve);
+    });
+    this.#http.removeAllListeners('error').on('error', () => {});
+    this.#port = (this.#http.address() as AddressInfo).port;
+    this.#gate.port = this.#port;
+    try {
+      this.#undo.push(this.#offstage.doors.beforeClose(() => this.close()));
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.#undo.push(announceServer(this.#offstage, this.url));
+    if (onAudit !== null) {
+      this.#undo.push(observeCalls(this.#offstage, (call, isMutating) => (isMutating ? onAudit(call) : undefined)));
+    }
+    const heart = setInterval(() => this.#beat(), heartbeatMs);
+    this.#undo.push(() => clearInterval(heart));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #beat(): void {
+    const { epoch, seq } = this.#offstage.doors;
+    for (const connection of this.#upgrades.connections) connection.heartbeat({ type: 'heartbeat', epoch, seq, at: Date.now() });
+  }
+
+  async #close(): Promise<void> {
+    for (const undo of this.#undo.splice(0)) undo();
+    const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()));
+    // What the end of the engine has just set free, answers of waits and last events, goes out first.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#http.closeIdleConnections();
+    const late = setTimeout(() => this.#cutOff(), LIMITS.goodbyeMs);
+    await Promise.all(
+      [...this.#upgrades.connections].map((connection) => connection.end(1001, 'the server closes', LIMITS.goodbyeMs)),
+    );
+    await closed;
+    clearTimeout(late);
+  }
+
+  /** SRV2. */
+  #cutOff(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+/** A browser cannot go to the address that stands for all of them. */
+function hostInUrl(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
