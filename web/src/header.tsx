@@ -22,7 +22,7 @@ export function Header(): JSX.Element {
         <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
           <path d={LOGO} />
         </svg>
-        Offstage
+        <span class="wide">Offstage</span>
       </h1>
       <RunningBadge />
       <ConnectionWord />
@@ -56,7 +56,7 @@ export function Header(): JSX.Element {
       >
         <Icon name={isDark ? 'sun' : 'moon'} />
       </button>
-      <button type="button" class="icon-button" aria-label="Help" title="Help" onClick={() => open({ name: 'help' })}>
+      <button type="button" class="icon-button wide" aria-label="Help" title="Help" onClick={() => open({ name: 'help' })}>
         <Icon name="help" />
       </button>
     </header>

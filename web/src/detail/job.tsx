@@ -21,33 +21,40 @@ import { Timeline } from './timeline.tsx';
 
 /** A running job reports text of which no row tells: it is read anew when something of it is heard, and not more often than this. */
 const REREAD_MS = 1_000;
+/** No event tells when a detached body has settled after all: it is looked up. */
+const LOOK_MS = 2_000;
 
-function useHeard(jobId: string): number {
+/** Grows when there may be something new to read of the job. */
+function useHeard(jobId: string, isDetached: boolean): number {
   const [heard, setHeard] = useState(0);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | null = null;
+    const hear = (): void => setHeard((count) => count + 1);
     const stop = client.onEvent((event) => {
       if (timer !== null || event.type !== 'job.progress' || event.jobId !== jobId) return;
       timer = setTimeout(() => {
         timer = null;
-        setHeard((count) => count + 1);
+        hear();
       }, REREAD_MS);
     });
+    const look = isDetached ? setInterval(hear, LOOK_MS) : undefined;
     return () => {
       stop();
+      clearInterval(look);
       if (timer !== null) clearTimeout(timer);
     };
-  }, [jobId]);
+  }, [jobId, isDetached]);
   return heard;
 }
 
-export function JobDetail({ row }: { readonly row: JobRow }): JSX.Element {
-  const { jobId, subject, status, revision, error, completedAt, cancelRequestedAt } = row;
-  const state = jobState(row);
+export function JobDetail({ row: listed }: { readonly row: JobRow }): JSX.Element {
+  const { jobId, subject, status, revision, error, completedAt, cancelRequestedAt } = listed;
+  const state = jobState(listed);
   const now = useNow();
   const operates = useUi(canOperate);
-  const heard = useHeard(jobId);
+  const heard = useHeard(jobId, mayStillRun(listed));
   const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard}`, () => client.getJob(jobId));
+  const row = job !== null && listed.detached ? { ...listed, bodyLive: job.bodyLive } : listed;
   const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive}`, () => client.history(jobId));
   const text = job?.resultText ?? job?.partialText ?? null;
   return (

@@ -16,7 +16,11 @@ export function LiveCharts({ kind, id, active }: ChartPaneProps): JSX.Element {
     <div data-testid="charts" data-feed={status}>
       <Chart machine={kind} active={main?.active ?? active} lastEdge={main?.lastEdge ?? null} />
       {kind === 'session' &&
-        own.slice(0, SHOWN).map(({ name, machine, active: on, lastEdge }) => <Chart key={name} machine={machine} active={on} lastEdge={lastEdge} />)}
+        own
+          .slice(0, SHOWN)
+          .map(({ name, machine, active: on, lastEdge }) => (
+            <Chart key={name} machine={machine} active={on} lastEdge={lastEdge} />
+          ))}
     </div>
   );
 }

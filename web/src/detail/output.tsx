@@ -14,9 +14,9 @@ const KEPT = 200_000;
 const DRAW_MS = 100;
 
 /** Colours and cursor moves of terminals are not for here. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
-const plain = (text: string): string =>
-  text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007]*(?:\u0007|\u001b\\))/g, '').replace(/\r(?!\n)/g, '\n');
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007]*(?:\u0007|\u001b\\))/g;
+const plain = (text: string): string => text.replace(ESCAPES, '').replace(/\r(?!\n)/g, '\n');
 
 interface Text {
   readonly text: string;

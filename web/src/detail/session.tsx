@@ -66,10 +66,11 @@ export function SessionDetail({ session }: { readonly session: SessionView }): J
               </button>
             )}
             <StopButton kind="session" id={sessionId} />
-            <span class="spacer" />
-            <button type="button" class="button is-quiet is-danger" onClick={() => remove({ kind: 'session', id: sessionId })}>
-              <Icon name="trash" /> Delete
-            </button>
+            <span class="actions-end">
+              <button type="button" class="button is-quiet is-danger" onClick={() => remove({ kind: 'session', id: sessionId })}>
+                <Icon name="trash" /> Delete
+              </button>
+            </span>
           </>
         )}
       </Head>

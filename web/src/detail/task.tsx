@@ -59,15 +59,16 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
                 </option>
               ))}
             </select>
-            <span class="spacer" />
-            {state !== 'archived' && (
-              <button type="button" class="button is-quiet" onClick={() => archive(taskId)}>
-                <Icon name="archive" /> Archive
+            <span class="actions-end">
+              {state !== 'archived' && (
+                <button type="button" class="button is-quiet" onClick={() => archive(taskId)}>
+                  <Icon name="archive" /> Archive
+                </button>
+              )}
+              <button type="button" class="button is-quiet is-danger" onClick={() => remove(me)}>
+                <Icon name="trash" /> Delete
               </button>
-            )}
-            <button type="button" class="button is-quiet is-danger" onClick={() => remove(me)}>
-              <Icon name="trash" /> Delete
-            </button>
+            </span>
           </>
         )}
       </Head>

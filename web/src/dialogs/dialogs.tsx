@@ -45,7 +45,11 @@ const close = (): void => open(null);
 export function Modal({ title, children, action, isDangerous, isReady = true, extra, submit }: ModalProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);
-  useEffect(() => element.current?.showModal(), []);
+  useEffect(() => {
+    element.current?.showModal();
+    // What one has come for; of a question the answer that changes nothing.
+    element.current?.querySelector<HTMLElement>('.dialog-body :is(input, textarea), .dialog-foot button')?.focus();
+  }, []);
   const run = async (): Promise<void> => {
     setBusy(true);
     const isDone = await (submit?.() ?? true);

@@ -80,7 +80,7 @@ export function NewJob(): JSX.Element {
       {mode === 'other' ? (
         <>
           <Field label="Kind" hint="As it is registered with the engine">
-            <input class="input" list="kinds" value={kind} autoFocus onInput={(event) => setKind(event.currentTarget.value)} />
+            <input class="input" list="kinds" value={kind} onInput={(event) => setKind(event.currentTarget.value)} />
             <datalist id="kinds">
               {[...kinds].map((name) => (
                 <option key={name} value={name} />
@@ -103,7 +103,6 @@ export function NewJob(): JSX.Element {
             class={`input${mode === 'command' ? ' is-code' : ''}`}
             rows={3}
             value={text}
-            autoFocus
             onInput={(event) => setText(event.currentTarget.value)}
           />
         </Field>

@@ -21,7 +21,7 @@ export function NewTask(): JSX.Element {
       }}
     >
       <Field label="Title">
-        <input class="input" value={title} required autoFocus onInput={(event) => setTitle(event.currentTarget.value)} />
+        <input class="input" value={title} required onInput={(event) => setTitle(event.currentTarget.value)} />
       </Field>
       <label class="check">
         <input

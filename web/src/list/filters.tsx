@@ -69,9 +69,6 @@ function Chips({
   const count = JSON.parse(counts) as Record<Filter, number>;
   return (
     <div class="chips" role="group" aria-label={label}>
-      <span class="chips-label" aria-hidden="true">
-        {label}
-      </span>
       {NAMES.filter((name) => FILTERS[name].of === of).map((name) => (
         <button
           key={name}

@@ -89,9 +89,12 @@ function cancel(row: Row | undefined): void {
   const { context } = ui.getSnapshot();
   if (!canOperate(context)) return;
   const marked = markedJobs(context.marked);
-  if (marked.length > 0) return cancelJobs(marked, 'the marked jobs');
-  if (row === undefined) return;
-  if (row.kind === 'job') return cancelJobs(row.item.completedAt === null ? [row.item] : [], 'jobs');
+  if (marked.length > 0) cancelJobs(marked, 'the marked jobs');
+  else if (row?.kind === 'job') cancelJobs(row.item.completedAt === null ? [row.item] : [], 'jobs');
+  else if (row !== undefined) askToStop(row);
+}
+
+function askToStop(row: Row): void {
   const scope = stopScope(row);
   if (scope === '') return;
   const title = `Stop everything in this ${row.kind} (${scope})`;

@@ -30,7 +30,7 @@ export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked,
   const canCancel = canOperate && row.kind === 'job' && row.item.completedAt === null && row.item.cancelRequestedAt === null;
   return (
     <div
-      class="row"
+      class={`row${isMarked ? ' is-marked' : ''}`}
       role="row"
       id={`row-${key}`}
       data-key={key}
@@ -71,7 +71,7 @@ export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked,
         </span>
         {note !== '' && <span class="row-note">{note}</span>}
         {row.kind === 'job' && mayStillRun(row.item) && (
-          <span class="row-warning">
+          <span class="row-warning" title="The record is over, its work may still be running">
             <Icon name="warning" /> may still be running
           </span>
         )}
@@ -113,7 +113,7 @@ export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked,
 }
 
 function noteOf(row: Row, now: number): string {
-  if (row.kind === 'job') return [row.item.kind, silence(row.item, now)].filter(Boolean).join(', ');
+  if (row.kind === 'job') return mayStillRun(row.item) ? '' : [silence(row.item, now), row.item.kind].filter(Boolean).join(', ');
   if (row.kind === 'session') return [row.item.agentId, ...sessionNotes(row.item)].filter(Boolean).join(', ');
   return row.isOpen || row.item.sessions.length === 0 ? '' : counted(row.item.sessions.length, 'session');
 }

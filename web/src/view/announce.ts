@@ -25,7 +25,8 @@ export function announce(text: string): void {
 }
 
 function schedule(): void {
-  timer ??= setTimeout(() => {
+  if (timer !== null) return;
+  timer = setTimeout(() => {
     timer = null;
     const words = { completed: 'finished', errored: 'failed', cancelled: 'cancelled' } as const;
     for (const status of ['errored', 'completed', 'cancelled'] as const) {

@@ -17,7 +17,7 @@ export interface Question {
   /** What the button says, for example "Delete this task". */
   readonly action: string;
   readonly isDangerous?: boolean;
-  confirm(): Promise<unknown> | void;
+  confirm(): Promise<unknown>;
 }
 
 export interface Toast {
@@ -50,7 +50,7 @@ function storedTheme(): Ui['theme'] {
   }
 }
 
-const with_ = <T>(set: ReadonlySet<T>, value: T, isIn: boolean): ReadonlySet<T> => {
+const changedSet = <T>(set: ReadonlySet<T>, value: T, isIn: boolean): ReadonlySet<T> => {
   const changed = new Set(set);
   if (isIn) changed.add(value);
   else changed.delete(value);
@@ -79,10 +79,10 @@ export const ui = createStore({
       show: ui.show.includes(filter) ? ui.show.filter((name) => name !== filter) : [...ui.show, filter],
     }),
     filterCleared: (ui: Ui) => ({ ...ui, show: [], search: '' }),
-    rowToggled: (ui: Ui, { key }: { key: string }) => ({ ...ui, toggled: with_(ui.toggled, key, !ui.toggled.has(key)) }),
+    rowToggled: (ui: Ui, { key }: { key: string }) => ({ ...ui, toggled: changedSet(ui.toggled, key, !ui.toggled.has(key)) }),
     marked: (ui: Ui, { key, isMarked }: { key: string; isMarked: boolean }) => ({
       ...ui,
-      marked: with_(ui.marked, key, isMarked),
+      marked: changedSet(ui.marked, key, isMarked),
     }),
     unmarked: (ui: Ui) => ({ ...ui, marked: new Set<string>() }),
     activated: (ui: Ui, { key }: { key: string | null }) => ({ ...ui, active: key }),
