@@ -5,7 +5,6 @@ import type { Row } from '../model/rows.ts';
 import { isWorking, mayStillRun, STATES } from '../model/states.ts';
 import { jobTime, shortElapsed } from '../model/words.ts';
 import { cancelJob, select } from '../view/act.ts';
-import { useLater } from '../view/later.ts';
 import { useNow } from '../view/live.ts';
 import { ui } from '../view/ui-store.ts';
 import { ROW_HEIGHT } from './virtual-rows.tsx';
@@ -20,13 +19,15 @@ export interface RowViewProps {
   readonly isSelected: boolean;
   readonly isMarked: boolean;
   readonly canOperate: boolean;
+  /** Comes later than the first view. */
+  readonly noteOf: ((row: Row, now: number) => string) | undefined;
 }
 
-export function RowView({ row, index, isActive, isSelected, isMarked, canOperate }: RowViewProps): JSX.Element {
+export function RowView({ row, index, isActive, isSelected, isMarked, canOperate, noteOf }: RowViewProps): JSX.Element {
   const { key, kind, id, state, title, level, hasChildren, isOpen } = row;
   const now = useNow(isWorking(state));
   const tabIndex = isActive ? 0 : -1;
-  const note = useLater()?.rowNote(row, now) ?? '';
+  const note = noteOf?.(row, now) ?? '';
   const canCancel = canOperate && row.kind === 'job' && row.item.completedAt === null && row.item.cancelRequestedAt === null;
   return (
     <div

@@ -79,16 +79,19 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
         <VirtualRows scroller={scroller} count={rows.length} kept={rows.length > 0 ? activeIndex : -1}>
           {(index) => {
             const row = rows[index];
-            return row === undefined ? null : (
-              <RowView
-                key={row.key}
-                row={row}
-                index={index}
-                isActive={index === activeIndex}
-                isSelected={row.key === selectedKey}
-                isMarked={marked.has(row.key)}
-                canOperate={operates}
-              />
+            return (
+              row && (
+                <RowView
+                  key={row.key}
+                  row={row}
+                  index={index}
+                  isActive={index === activeIndex}
+                  isSelected={row.key === selectedKey}
+                  isMarked={marked.has(row.key)}
+                  canOperate={operates}
+                  noteOf={later?.rowNote}
+                />
+              )
             );
           }}
         </VirtualRows>
