@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { counted } from '../model/words.ts';
 import { useLater } from '../view/later.ts';
-import { useCurrent } from '../view/live.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { RowView } from './row-view.tsx';
@@ -23,7 +22,6 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const selected = useUi((state) => state.selected);
   const marked = useUi((state) => state.marked);
   const operates = useUi(canOperate);
-  const isStale = useCurrent(({ connection }) => connection.status === 'lost');
   const activeIndex = (active === null ? undefined : indexOf.get(active)) ?? 0;
 
   useEffect(() => {
@@ -52,7 +50,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   return (
     <>
       <div
-        class={`list${isStale ? ' is-stale' : ''}`}
+        class="list"
         ref={scroller}
         role="treegrid"
         aria-label="Tasks, sessions and jobs"
