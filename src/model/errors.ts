@@ -68,7 +68,7 @@ export const ERRORS = {
     (d: { dataDir: string; pid: number | null }) =>
       `The process${d.pid === null ? '' : ` ${d.pid}`} that owns ${d.dataDir} ended the connection before it answered.`,
   ),
-  'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
+  'control.protocol': spec(false, (d: Why) => `What was sent is not understood: ${d.message}.`),
   'control.unavailable': spec(
     true,
     (d: { dataDir: string; pid: number | null }) =>

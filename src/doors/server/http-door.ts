@@ -12,7 +12,7 @@ import { sessionOfScope } from '../caller-identity.ts';
 import { handle, protocolError } from '../handler.ts';
 import { forbidden } from '../session-verbs.ts';
 import type { Gate } from './gate.ts';
-import { type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import { errorBody, type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
 import type { Metrics } from './metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { isAllowedOrigin } from './origin-check.ts';
@@ -158,7 +158,10 @@ export class HttpDoor {
   async #api(asked: Asked, caller: CallerIdentity): Promise<void> {
     const { request, response, segments, query } = asked;
     const routes = routesAt(segments);
-    if (routes.size === 0) throw notThere();
+    if (routes.size === 0) {
+      sendNotThere(response);
+      return;
+    }
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
     const matched = routes.get(method);
     if (matched === undefined) {
@@ -197,13 +200,11 @@ export class HttpDoor {
     if (!isMethod(request, response, ['GET'])) return;
     if (await this.#host.files.answer(segments, request, response, {})) return;
     if (segments.length === 1 && segments[0] === '') return sendNoDashboard(response);
-    throw notThere();
+    sendNotThere(response);
   }
 }
 
 const NOT_LET_IN: ReadonlySet<string> = new Set(['access.refused', 'access.unauthorized', 'limit.rate', 'limit.connections']);
-
-const notThere = () => protocolError('there is nothing at this path');
 
 /** @throws OffstageError `control.protocol` */
 function parseUrl(url: string | undefined): Pick<Asked, 'segments' | 'query'> {
@@ -232,8 +233,11 @@ function isMethod(
 }
 
 function methodRefused(response: ServerResponse, allow: string): void {
-  const { message, code } = protocolError(`only ${allow} are understood here`);
-  sendJson(response, 405, { error: message, error_code: code, retryable: false }, { Allow: allow });
+  sendJson(response, 405, errorBody(protocolError(`only ${allow} are understood here`)), { Allow: allow });
+}
+
+function sendNotThere(response: ServerResponse): void {
+  sendJson(response, 404, errorBody(protocolError('there is nothing at this path')));
 }
 
 /** Sends a browser that has got its cookie to the dashboard. */
