@@ -96,6 +96,7 @@ export const ERRORS = {
     (d: { kind: string; platform: string }) => `Jobs of kind ${d.kind} do not run on ${d.platform}.`,
   ),
   'input.invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
+  'inspector.unavailable': spec(true, (d: Why) => `There is nothing to inspect: ${d.message}.`),
   'job.abandoned': spec(false, (d: Why) => d.message),
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),

@@ -102,6 +102,11 @@ export class Cli {
     await setTimeout(ms, undefined, { signal: this.#finished.signal });
   }
 
+  /** Fires when the verb is over, also because it was interrupted. */
+  get finished(): AbortSignal {
+    return this.#finished.signal;
+  }
+
   /** The verb is over: lets go of the folder, for good. */
   async finish(): Promise<void> {
     this.#finished.abort();

@@ -13,6 +13,8 @@ import { handle, protocolError } from '../handler.ts';
 import { forbidden } from '../session-verbs.ts';
 import type { Gate } from './gate.ts';
 import { errorBody, type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import { INSPECTOR_PATHS, sendInspector } from './inspector-files.ts';
+import { inspectorFilter } from './inspector-query.ts';
 import type { Metrics } from './metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { isAllowedOrigin } from './origin-check.ts';
@@ -81,8 +83,10 @@ export class HttpDoor {
     if (path === '/login') return this.#login(asked);
     const code = query.get('code');
     if (path === '/' && code !== null) return this.#useCode(asked, code);
-    const caller = this.#callerOf(asked);
+    const isInspector = INSPECTOR_PATHS.has(path);
+    const caller = this.#callerOf(asked, isInspector ? query.get('token') : null);
     if (caller === null) return;
+    if (isInspector) return this.#inspector(asked, caller, path);
     if (path === '/api/openapi.json') return this.#openApi(asked);
     if (path === '/metrics') return this.#metrics(asked, caller);
     if (first === 'api') return this.#api(asked, caller);
@@ -90,10 +94,10 @@ export class HttpDoor {
   }
 
   /** Null: it was answered that there is no good token. */
-  #callerOf({ request, response }: Asked): CallerIdentity | null {
+  #callerOf({ request, response }: Asked, inUrl: string | null): CallerIdentity | null {
     const { gate } = this.#host;
     try {
-      const caller = gate.authenticate(request);
+      const caller = gate.authenticate(request, inUrl);
       const tooMuch = gate.rate(caller);
       if (tooMuch !== null) throw tooMuch;
       return caller;
@@ -194,6 +198,13 @@ export class HttpDoor {
     if (!isMethod(request, response, ['GET'])) return;
     refuseSessions(caller, 'what everybody does');
     sendText(response, 200, this.#host.metrics.text(), { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
+  }
+
+  #inspector({ request, response, query }: Asked, caller: CallerIdentity, path: string): void {
+    if (!isMethod(request, response, ['GET'])) return;
+    refuseSessions(caller, 'the inspector');
+    inspectorFilter(query);
+    sendInspector(response, path, { query: String(query), host: request.headers.host ?? '' });
   }
 
   async #page({ request, response, segments }: Asked): Promise<void> {
