@@ -1,6 +1,6 @@
 /** The list: rows, keys, the hold of the order, and what can be done with many at once. */
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { counted } from '../model/words.ts';
 import { useLater } from '../view/later.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
@@ -24,7 +24,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const operates = useUi(canOperate);
   const activeIndex = (active === null ? undefined : indexOf.get(active)) ?? 0;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!wantsFocus.current) return;
     wantsFocus.current = false;
     scroller.current?.querySelector<HTMLElement>('.row[tabindex="0"]')?.focus({ preventScroll: true });
@@ -94,11 +94,8 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
           }}
         </VirtualRows>
       </div>
-      {list.waiting > 0 && (
-        <button type="button" class="button waiting" onClick={list.refresh}>
-          {counted(list.waiting, 'new row')} above: show
-        </button>
-      )}
+      {/* It comes as soon as nobody points at the list. */}
+      {list.waiting > 0 && <p class="waiting">{counted(list.waiting, 'new row')} above</p>}
       {later && <later.Many list={list} operates={operates} />}
     </>
   );
