@@ -1,0 +1,129 @@
+/**
+ * The end of what a job prints, as it prints it.
+ *
+ * DSH17  Pieces are put together by their offset: none twice; where some is missing, the end is read anew.
+ */
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { JobRow } from '../model/client.ts';
+import { client, useCurrent, usePausedAt } from '../view/live.ts';
+import { CopyButton, Section } from './parts.tsx';
+
+/** Characters kept on the page. */
+const KEPT = 200_000;
+const DRAW_MS = 100;
+
+/** Colours and cursor moves of terminals are not for here. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007]*(?:\u0007|\u001b\\))/g;
+const plain = (text: string): string => text.replace(ESCAPES, '').replace(/\r(?!\n)/g, '\n');
+
+interface Text {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+function useOutput(jobId: string, status: JobRow['status']): Text | null {
+  const [shown, setShown] = useState<Text | null>(null);
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
+  const pausedAt = usePausedAt();
+  const isOver = status !== 'running';
+  useEffect(() => {
+    if (!isOpen || pausedAt !== null) return;
+    let text = '';
+    let end = -1;
+    let isCut = false;
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    let isWanted = true;
+    const draw = (): void => {
+      timer = null;
+      if (text.length > KEPT) {
+        text = text.slice(-KEPT);
+        isCut = true;
+      }
+      setShown({ text, isCut });
+    };
+    const read = (): void => {
+      end = -1;
+      client.output(jobId).then(
+        (answer) => {
+          if (!isWanted) return;
+          ({ text, isCut, end } = answer);
+          draw();
+        },
+        () => {},
+      );
+    };
+    const stop = client.onEvent((event) => {
+      if (event.type !== 'job.output' || event.jobId !== jobId || end < 0) return;
+      const { offset, text: piece } = event;
+      if (offset > end) return read();
+      const fresh = piece.slice(end - offset);
+      if (fresh === '') return;
+      text += fresh;
+      end = offset + piece.length;
+      timer ??= setTimeout(draw, DRAW_MS);
+    });
+    read();
+    return () => {
+      isWanted = false;
+      stop();
+      if (timer !== null) clearTimeout(timer);
+    };
+  }, [jobId, isOpen, pausedAt, isOver]);
+  return shown;
+}
+
+export function Output({ job }: { readonly job: JobRow }): JSX.Element | null {
+  const output = useOutput(job.jobId, job.status);
+  const [follows, setFollows] = useState(true);
+  const [wraps, setWraps] = useState(true);
+  const box = useRef<HTMLPreElement>(null);
+  const text = plain(output?.text ?? '');
+  useLayoutEffect(() => {
+    if (follows && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [text, follows, wraps]);
+  if (text === '') return null;
+  return (
+    <Section
+      title="Output"
+      aside={
+        <span class="tools">
+          <Toggle isOn={follows} word="Follow" set={setFollows} />
+          <Toggle isOn={wraps} word="Wrap" set={setWraps} />
+          <CopyButton text={text} what="Output" />
+        </span>
+      }
+    >
+      {output?.isCut && <p class="muted">Only the end is shown.</p>}
+      <pre
+        ref={box}
+        class={`code output${wraps ? '' : ' is-unwrapped'}`}
+        data-testid="output"
+        tabIndex={0}
+        aria-label="Output"
+        onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) =>
+          setFollows(scrollTop + clientHeight >= scrollHeight - 4)
+        }
+      >
+        {text}
+      </pre>
+    </Section>
+  );
+}
+
+function Toggle({
+  isOn,
+  word,
+  set,
+}: {
+  readonly isOn: boolean;
+  readonly word: string;
+  readonly set: (isOn: boolean) => void;
+}): JSX.Element {
+  return (
+    <button type="button" class="toggle" aria-pressed={isOn} onClick={() => set(!isOn)}>
+      {word}
+    </button>
+  );
+}
