@@ -252,7 +252,8 @@ export class ModelServer {
           type: 'result',
           tasks: (request.job_ids as readonly string[]).map((id) => {
             const job = this.jobs.get(id);
-            return job === undefined ? { job_id: id, error: 'No such job.', error_code: 'job.not_found' } : briefly(job);
+            if (job === undefined) return { job_id: id, error: 'No such job.', error_code: 'job.not_found' };
+            return { ...briefly(job), ...(isTerminal(job.status) ? {} : { timed_out: true }) };
           }),
         };
       case 'never':
