@@ -19,13 +19,14 @@ import {
   type OffstageClient,
   type OffstageEvent,
 } from '../../src/doors/client/index.ts';
-import { type OffstageServer, serve } from '../../src/doors/server/index.ts';
+import { type OffstageServer, type ServeOptions, serve } from '../../src/doors/server/index.ts';
 import type { Offstage } from '../../src/engine/offstage.ts';
 import { isVolatileEvent } from '../../src/model/events.ts';
 import type { Executors } from '../../src/model/executor.ts';
 import type { EngineOptions } from '../../src/model/options.ts';
 import { open } from '../../src/open.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
+import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 
 const strays: unknown[] = [];
 const note = (error: unknown): unknown => strays.push(error);
@@ -42,6 +43,7 @@ afterEach(async () => {
 
 async function lab(
   options: EngineOptions<Executors> = {},
+  serving: ServeOptions = {},
 ): Promise<{ offstage: Offstage<Executors>; server: OffstageServer; client: OffstageClient }> {
   const offstage = (await open({
     store: memoryStore(),
@@ -50,7 +52,7 @@ async function lab(
     executors: { echo, print: printing, hang: hanging, ...options.executors },
   } as never)) as unknown as Offstage<Executors>;
   toClose.push(() => offstage.close());
-  const server = await serve(offstage);
+  const server = await serve(offstage, serving);
   const client = connected(server);
   return { offstage, server, client };
 }
@@ -182,6 +184,20 @@ describe('the verbs', () => {
     let pages = 0;
     for await (const page of client.jobPages()) pages += page.length > 0 ? 1 : 0;
     expect(pages).toBeGreaterThan(1);
+  });
+});
+
+describe('a body that was given up', () => {
+  it('is shown as perhaps still at work until it has really settled, which no event tells', async () => {
+    const deaf = controlledExecutor({ stubborn: true });
+    const { offstage, client } = await lab({ executors: { deaf }, cancelGraceMs: 1 }, { heartbeatMs: 20 });
+    await offstage.spawn({ kind: 'deaf', jobId: 'd' });
+    await deaf.started('d');
+    await offstage.cancel('d');
+    await until(client, ({ jobs }) => jobs.get('d')?.detached === true && jobs.get('d')?.bodyLive === true);
+    await deaf.release('d');
+    const { jobs } = await until(client, (state) => state.jobs.get('d')?.bodyLive === false);
+    expect(jobs.get('d')).toMatchObject({ status: 'cancelled', detached: true });
   });
 });
 

@@ -76,6 +76,11 @@ export class Follower {
       this.#show(frame);
       return;
     }
+    if (frame.type === 'heartbeat') {
+      rows.jobs.touchGivenUp();
+      this.#refresher.wake();
+      return;
+    }
     const event = eventFromWire(frame);
     if (event === null || !rows.apply(event)) return;
     if (event.type === 'resync' && !this.#isSubscribing) this.#subscribeSoon();

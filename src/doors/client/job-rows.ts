@@ -99,6 +99,11 @@ export class JobRows {
     this.#table.put({ ...known, ...changes, lastActivityAt: at });
   }
 
+  /** Bodies that were given up settle without an event: their records do not change any more. They are to be read again. */
+  touchGivenUp(): void {
+    for (const job of this.rows.values()) if (job.detached && job.bodyLive) this.dirty.add(job.jobId);
+  }
+
   remove(jobId: string): void {
     const known = this.rows.get(jobId);
     if (known !== undefined) this.#counts[known.status] -= 1;
