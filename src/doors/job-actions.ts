@@ -123,8 +123,25 @@ const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   const toWire = jobWords(fields);
   fields.refuseRest();
   const entries = await offstage.waitMany(ids, { mode, ...limit, signal });
-  return { tasks: entries.map((entry) => entryToWire(entry, toWire)) };
+  return { tasks: bounded(entries.map((entry) => entryToWire(entry, toWire))) };
 };
+
+/** So many of the largest records are still one answer. */
+const FEW = 64;
+/** More than this is read by no client of ours. */
+const LONGEST_ANSWER = 64 * LIMITS.frameBytes;
+
+/** Of a few thousand large records no answer is made: it would be gigabytes. */
+function bounded(rows: readonly WireFields[]): readonly WireFields[] {
+  if (rows.length <= FEW) return rows;
+  let characters = 0;
+  for (const row of rows) {
+    characters += JSON.stringify(row).length;
+    if (characters > LONGEST_ANSWER)
+      throw invalidField('job_ids', 'their records do not fit into one answer; ask for brief rows');
+  }
+  return rows;
+}
 
 /** Milliseconds; `null` waits without limit, absent leaves it to the engine. */
 function waitOf(fields: RequestFields): number | null | undefined {

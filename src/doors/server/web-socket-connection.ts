@@ -36,7 +36,7 @@ export class WebSocketConnection implements Connection {
   readonly #intake: RequestIntake<string | null>;
   readonly #onClose = new Set<() => void>();
   #hasGone = false;
-  #isSaid = { bytesRead: 0, waiting: 0, silent: 0 };
+  #lastBeat = { bytesRead: 0, waiting: 0, silent: 0 };
 
   constructor(webSocket: WebSocket, socket: Duplex, host: WebSocketHost) {
     this.caller = host.caller;
@@ -93,11 +93,11 @@ export class WebSocketConnection implements Connection {
   heartbeat(frame: Frame | null): void {
     const bytesRead = this.#socket.bytesRead ?? 0;
     const waiting = this.#socket.writableLength;
-    const last = this.#isSaid;
+    const last = this.#lastBeat;
     // While its requests are not read there is nothing to hear of it, but it may still take what it is sent.
     const isSilent = bytesRead === last.bytesRead && (!this.#webSocket.isPaused || (waiting > 0 && waiting >= last.waiting));
     const silent = isSilent ? last.silent + 1 : 0;
-    this.#isSaid = { bytesRead, waiting, silent };
+    this.#lastBeat = { bytesRead, waiting, silent };
     if (silent > PATIENCE) {
       this.#webSocket.terminate();
       return;
