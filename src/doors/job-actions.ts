@@ -122,8 +122,12 @@ const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   const limit = RequestFields.present({ timeoutMs: waitOf(fields) });
   const toWire = jobWords(fields);
   fields.refuseRest();
-  const entries = await offstage.waitMany(ids, { mode, ...limit, signal });
-  return { tasks: bounded(entries.map((entry) => entryToWire(entry, toWire))) };
+  if (ids.length > LIMITS.awaitedIds) throw invalidField('job_ids', `there are more than ${LIMITS.awaitedIds}`);
+  // Asked for many times, a job is read once.
+  const distinct = [...new Set(ids)];
+  const entries = await offstage.waitMany(distinct, { mode, ...limit, signal });
+  const rows = new Map(distinct.map((id, index) => [id, entryToWire(entries[index] as WaitManyEntry, toWire)]));
+  return { tasks: bounded(ids.map((id) => rows.get(id) as WireFields)) };
 };
 
 /** So many of the largest records are still one answer. */
