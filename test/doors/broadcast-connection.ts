@@ -50,6 +50,8 @@ export function broadcastConnection(): BroadcastConnection {
     onClose: (callback) => inner.onClose(callback),
     frameOf: (matches) => inner.frameOf(matches),
     hold() {
+      // Whoever waits already waits for the same end.
+      if (isHeld) return;
       isHeld = true;
       held = new Promise((resolve) => {
         release = resolve;

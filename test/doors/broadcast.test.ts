@@ -278,7 +278,8 @@ describe('BFD1, as a property', () => {
           expect(seqs(connection.frames)).toEqual(from((after ?? (snapshot.seq as number)) + 1, seq));
         }
       }),
-      { numRuns: 25 },
+      // A reader that hears nothing any more would wait for ever.
+      { numRuns: 25, timeout: 30_000 },
     );
   });
 });
