@@ -115,7 +115,7 @@ describe('the address', () => {
     expect(page.url()).toContain(`#/job/${jobId}?show=errored,running`);
     await page.getByRole('heading', { name: 'one' }).waitFor();
     await page.goBack();
-    await page.getByText('Select something').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 });
 

@@ -16,6 +16,9 @@ import { type OpenOptions, open } from '../../src/open.ts';
 /** The phone of the mobile rows. */
 export const PHONE: BrowserContextOptions = { ...devices['Pixel 5'] };
 
+/** Of every wait for something on a page. */
+const TIMEOUT_MS = 15_000;
+
 let browser: Promise<Browser> | null = null;
 
 /** The browser of this run. */
@@ -63,6 +66,7 @@ export async function openDashboard(options: Partial<OpenOptions<Executors>> = {
         ...contextOptions,
       });
       const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
       pages.push(page);
       page.on('console', (message) => {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
