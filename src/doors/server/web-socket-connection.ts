@@ -68,7 +68,11 @@ export class WebSocketConnection implements Connection {
     });
     // Illegal frames: the library closes with the code that fits, and says so here.
     webSocket.on('error', () => {});
-    webSocket.once('close', () => this.#leave());
+    webSocket.once('close', () => {
+      // Nobody reads the answers of those that have not begun.
+      this.#intake.forget();
+      this.#leave();
+    });
   }
 
   send(frame: Frame): Promise<void> {
