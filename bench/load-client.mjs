@@ -46,7 +46,7 @@ class Subscriber {
     this.resyncs = 0;
     this.disorders = 0;
     this.lastSeq = 0;
-    this.ages = [];
+    this.seen = [];
     this.ready = new Promise((resolve, reject) => {
       this.socket = connect(port, host, () => {
         this.socket.write(
@@ -83,7 +83,7 @@ class Subscriber {
     this.bytes += part.length;
     this.sum = crc32(part, this.sum);
     if (!this.isReader) return;
-    const now = Date.now();
+    const now = performance.timeOrigin + performance.now();
     const bytes = this.rest.length === 0 ? part : Buffer.concat([this.rest, part]);
     let at = 0;
     for (let frame = frameAt(bytes, at); frame !== null; frame = frameAt(bytes, at)) {
@@ -94,7 +94,7 @@ class Subscriber {
       else if (typeof event.seq === 'number') {
         if (event.seq < this.lastSeq) this.disorders += 1;
         this.lastSeq = event.seq;
-        this.ages.push(now - event.at);
+        if (event.type.startsWith('job_')) this.seen.push([event.seq, now, event.at]);
       }
     }
     this.rest = bytes.subarray(at);
@@ -122,7 +122,7 @@ process.on('message', ({ type }) => {
   }
   const used = process.cpuUsage(cpu);
   const reading = subscribers.filter(({ isReader }) => isReader);
-  process.send({
+  const result = {
     type: 'result',
     cpuMs: (used.user + used.system) / 1_000,
     sums: subscribers.map(({ bytes, sum }) => `${bytes} ${sum}`),
@@ -133,7 +133,8 @@ process.on('message', ({ type }) => {
       disorders,
       lastSeq,
     })),
-    ages: reading.flatMap(({ ages }) => ages),
-  });
-  process.exit(0);
+    seen: reading.flatMap(({ seen }) => seen),
+  };
+  // What is not sent yet when a process exits is lost.
+  process.send(result, () => process.exit(0));
 });

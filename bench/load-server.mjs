@@ -1,7 +1,8 @@
 /**
  * Load of the server: many subscribers over WebSocket, many changes of jobs per second. Build first.
  *
- *   node bench/load-server.mjs [--subscribers 1000] [--rates 500,1000,2000] [--seconds 15] [--types job_created,job_status | all] [--json file]
+ *   node bench/load-server.mjs [--subscribers 1000] [--rates 500,1000,2000] [--seconds 15] [--types job_created,job_status | all]
+ *     [--store memory | process | full] [--json file]
  */
 import { fork } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { serve } from '../dist/doors/server/index.js';
-import { open } from '../dist/index.js';
+import { memoryStore, open } from '../dist/index.js';
 
 const { values } = parseArgs({
   options: {
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '15' },
     types: { type: 'string', default: 'job_created,job_status' },
     children: { type: 'string', default: '2' },
+    store: { type: 'string', default: 'memory' },
     json: { type: 'string' },
   },
 });
@@ -47,8 +49,15 @@ const answerOf = (child, type) =>
 
 async function measure(rate) {
   const dataDir = await mkdtemp(join(tmpdir(), 'offstage-load-'));
-  const offstage = await open({ dataDir, workers: 16, retention: null, executors: { noop: async () => null } });
+  const where = values.store === 'memory' ? { store: memoryStore() } : { dataDir, durability: values.store };
+  const offstage = await open({ ...where, workers: 16, retention: null, executors: { noop: async () => null } });
   const server = await serve(offstage, { heartbeatMs: 600_000 });
+  /** When each change was published. */
+  const published = new Map();
+  offstage.onEvent((event) => {
+    if (event.type === 'job.created' || event.type === 'job.status')
+      published.set(event.seq, performance.timeOrigin + performance.now());
+  });
   const clients = Array.from({ length: children }, () =>
     fork(new URL('./load-client.mjs', import.meta.url), [
       JSON.stringify({
@@ -86,7 +95,8 @@ async function measure(rate) {
   const cpu = process.cpuUsage(cpuBefore);
   // Until everybody has everything.
   let still = 0;
-  for (let last = ''; still < 5; ) {
+  const patienceUntil = performance.now() + 60_000;
+  for (let last = ''; still < 5 && performance.now() < patienceUntil; ) {
     const counts = await Promise.all(
       clients.map((child) => {
         child.send({ type: 'count' });
@@ -113,7 +123,9 @@ async function measure(rate) {
   const readers = results.flatMap((result) => result.readers);
   const sums = results.flatMap((result) => result.sums);
   const known = new Set(readers.map(({ is }) => is));
-  const ages = results.flatMap((result) => result.ages).sort((a, b) => a - b);
+  const seen = results.flatMap((result) => result.seen);
+  const ages = seen.map(([number, at]) => at - published.get(number)).sort((a, b) => a - b);
+  const sinceChange = seen.map(([, at, changedAt]) => at - changedAt).sort((a, b) => a - b);
   return {
     rate,
     subscribers,
@@ -127,6 +139,8 @@ async function measure(rate) {
     p90: quantile(ages, 0.9),
     p99: quantile(ages, 0.99),
     max: ages.at(-1),
+    sinceChangeP50: quantile(sinceChange, 0.5),
+    sinceChangeP99: quantile(sinceChange, 0.99),
     lagMs: Math.round(drainedMs - tookMs),
     serverCpu: (cpu.user + cpu.system) / 1_000 / tookMs,
     clientCpu: results.reduce((sum, one) => sum + one.cpuMs, 0) / tookMs,
@@ -138,13 +152,15 @@ async function measure(rate) {
   };
 }
 
+const ms = (value) => value.toFixed(value < 10 ? 1 : 0);
+
 const rows = [];
 for (const rate of values.rates.split(',').map(Number)) {
   const row = await measure(rate);
   rows.push(row);
   console.log(
     `asked ${rate}/s: ${row.changesPerSecond} changes/s to ${subscribers}; ${row.framesEach} frames each, ${row.sameAsAReader} of ${subscribers} the same as a reader that checked ` +
-      `(${row.streams} different streams, ${row.disorders} out of order, ${row.resyncs} resyncs); latency ms p50 ${row.p50}, p90 ${row.p90}, p99 ${row.p99}, max ${row.max}; ` +
+      `(${row.streams} different streams, ${row.disorders} out of order, ${row.resyncs} resyncs); from publication to client ms p50 ${ms(row.p50)}, p90 ${ms(row.p90)}, p99 ${ms(row.p99)}, max ${ms(row.max)} (from the change: p50 ${ms(row.sinceChangeP50)}, p99 ${ms(row.sinceChangeP99)}); ` +
       `last one ${row.lagMs} ms after the end; CPU server ${row.serverCpu.toFixed(2)}, clients ${row.clientCpu.toFixed(2)} cores; loop p99 ${row.loopP99.toFixed(0)} ms; ` +
       `memory ${row.rssBefore} -> ${row.rssMost} MB; load average ${row.load.toFixed(1)} on ${cpus().length} cores`,
   );

@@ -99,6 +99,39 @@ describe('WSC2: after the close frame', () => {
   });
 });
 
+describe('WSC2: after the close frame that a client has asked for', () => {
+  it('no answer follows, also while it does not read', async () => {
+    await using lab = await serverLab();
+    await lab.offstage.spawn({ kind: 'echo', jobId: 'big', input: 'x'.repeat(900_000) });
+    await lab.offstage.wait('big');
+    await lab.offstage.spawn({ kind: 'gate', jobId: 'g' });
+    await lab.gate.started('g');
+    const socket = await rawWebSocket(lab.server);
+    const parts: Buffer[] = [];
+    socket.pause();
+    socket.write(rawFrame(0x81, JSON.stringify({ action: 'await_jobs', job_ids: ['g'], timeout: null })));
+    for (let number = 0; number < 8; number++) socket.write(rawFrame(0x81, JSON.stringify({ action: 'get_job', job_id: 'big' })));
+    const other = await lab.client();
+    const answered = async (): Promise<number> =>
+      Number(
+        /offstage_requests_total\{action="get_job",outcome="ok"\} (\d+)/.exec(await (await lab.fetch('/metrics')).text())?.[1] ??
+          0,
+      );
+    while ((await answered()) === 0);
+    socket.write(rawFrame(0x88, Buffer.from([0x03, 0xe8])));
+    await other.ask('whoami');
+    await lab.gate.release('g');
+    await lab.offstage.wait('g');
+    await other.ask('whoami');
+    socket.on('data', (part) => parts.push(part));
+    socket.resume();
+    await gone(socket);
+    const opcodes = opcodesIn(Buffer.concat(parts));
+    expect(opcodes.length).toBeGreaterThan(0);
+    if (opcodes.includes(8)) expect(opcodes.indexOf(8)).toBe(opcodes.length - 1);
+  });
+});
+
 describe('limit.connections', () => {
   it('one more than the limit is told so, over HTTP and WebSocket, and the others go on', async () => {
     await using lab = await serverLab();
