@@ -170,7 +170,7 @@ describe('the connection', () => {
     await offstage.wait(jobId);
     const again = await serve(offstage, { port });
     await rowIn(page, 'job', jobId, 'completed').waitFor();
-    await page.getByText('Disconnected').waitFor({ state: 'detached' });
+    await page.getByTestId('banner').waitFor({ state: 'detached' });
     await page.locator('[data-testid="running-count"][data-count="0"]').waitFor();
     await again.close();
   });
