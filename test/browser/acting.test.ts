@@ -53,6 +53,27 @@ describe('starting', () => {
   });
 });
 
+describe('the output', () => {
+  it('follows what a running job prints', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work } });
+    const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'talks' });
+    const { context } = await work.started(jobId);
+    context.output('before\n');
+    const page = await dashboard.page({ hash: `/job/${jobId}` });
+    const output = page.getByTestId('output');
+    await output.getByText('before').waitFor();
+    for (let line = 1; line <= 50; line += 1) context.output(`line ${line}\n`);
+    await output.getByText('line 50').waitFor();
+    context.output('\u001b[31mred\u001b[0m\n');
+    await output.getByText('red').waitFor();
+    const lines = Array.from({ length: 50 }, (_, index) => `line ${index + 1}`);
+    expect(await output.textContent()).toBe(['before', ...lines, 'red', ''].join('\n'));
+    await work.release(jobId, 'the end');
+    await page.getByLabel('Result').getByText('the end').waitFor();
+  });
+});
+
 describe('answering', () => {
   it('a permission is above everything, and what is chosen reaches the agent', async () => {
     const mock = attestingAgent();

@@ -115,7 +115,7 @@ describe('the address', () => {
     expect(page.url()).toContain(`#/job/${jobId}?show=errored,running`);
     await page.getByRole('heading', { name: 'one' }).waitFor();
     await page.goBack();
-    await page.getByText('Select something').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 });
 
@@ -157,17 +157,20 @@ describe('the connection', () => {
     const { offstage, server } = dashboard;
     dashboard.ignore(/WebSocket|ERR_|Failed to load/);
     const { jobId } = await offstage.spawn({ kind: 'work', subject: 'goes on' });
-    const page = await dashboard.page();
+    const page = await dashboard.page({ hash: `/job/${jobId}` });
+    const cancel = page.getByRole('button', { name: 'Cancel this job', exact: true }).last();
     await rowIn(page, 'job', jobId, 'background-running').waitFor();
+    expect(await cancel.isEnabled()).toBe(true);
     const { port } = server;
     await server.close();
     await page.getByText(/Disconnected, showing the state of \d\d:\d\d:\d\d/).waitFor();
     await rowIn(page, 'job', jobId, 'background-running').waitFor();
+    expect(await cancel.isDisabled()).toBe(true);
     await work.release(jobId);
     await offstage.wait(jobId);
     const again = await serve(offstage, { port });
     await rowIn(page, 'job', jobId, 'completed').waitFor();
-    await page.getByText('Disconnected').waitFor({ state: 'detached' });
+    await page.getByTestId('banner').waitFor({ state: 'detached' });
     await page.locator('[data-testid="running-count"][data-count="0"]').waitFor();
     await again.close();
   });

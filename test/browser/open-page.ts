@@ -16,6 +16,9 @@ import { type OpenOptions, open } from '../../src/open.ts';
 /** The phone of the mobile rows. */
 export const PHONE: BrowserContextOptions = { ...devices['Pixel 5'] };
 
+/** Of every wait for something on a page. */
+const TIMEOUT_MS = 15_000;
+
 let browser: Promise<Browser> | null = null;
 
 /** The browser of this run. */
@@ -63,6 +66,7 @@ export async function openDashboard(options: Partial<OpenOptions<Executors>> = {
         ...contextOptions,
       });
       const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
       pages.push(page);
       page.on('console', (message) => {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
@@ -71,6 +75,8 @@ export async function openDashboard(options: Partial<OpenOptions<Executors>> = {
       await letIn(page, server, scope);
       await page.goto(`${server.url}${hash === '' ? '' : `#${hash}`}`);
       await page.locator('[data-testid="connection"][data-status="open"]').waitFor();
+      // What comes after the first view is there: keys, actions, details.
+      await page.getByRole('status').waitFor({ state: 'attached' });
       return page;
     },
     ignore: (complaint) => void ignored.push(complaint),

@@ -1,16 +1,12 @@
-/**
- * The end of what a job prints, as it prints it.
- *
- * DSH17  Pieces are put together by their offset: none twice; where some is missing, the end is read anew.
- */
+/** The end of what a job prints, as it prints it. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JobRow } from '../model/client.ts';
+import { OutputText } from '../model/output-text.ts';
 import { client, useCurrent, usePausedAt } from '../view/live.ts';
+import { followOutput } from './follow-output.ts';
 import { CopyButton, Section } from './parts.tsx';
 
-/** Characters kept on the page. */
-const KEPT = 200_000;
 const DRAW_MS = 100;
 
 /** Colours and cursor moves of terminals are not for here. */
@@ -30,44 +26,33 @@ function useOutput(jobId: string, status: JobRow['status']): Text | null {
   const isOver = status !== 'running';
   useEffect(() => {
     if (!isOpen || pausedAt !== null) return;
-    let text = '';
-    let end = -1;
-    let isCut = false;
+    const output = new OutputText();
     let timer: ReturnType<typeof setTimeout> | null = null;
     let isWanted = true;
     const draw = (): void => {
       timer = null;
-      if (text.length > KEPT) {
-        text = text.slice(-KEPT);
-        isCut = true;
-      }
-      setShown({ text, isCut });
+      setShown({ text: output.text, isCut: output.isCut });
     };
     const read = (): void => {
-      end = -1;
+      output.begin();
       client.output(jobId).then(
         (answer) => {
           if (!isWanted) return;
-          ({ text, isCut, end } = answer);
+          if (!output.read(answer)) read();
           draw();
         },
         () => {},
       );
     };
-    const stop = client.onEvent((event) => {
-      if (event.type !== 'job.output' || event.jobId !== jobId || end < 0) return;
-      const { offset, text: piece } = event;
-      if (offset > end) return read();
-      const fresh = piece.slice(end - offset);
-      if (fresh === '') return;
-      text += fresh;
-      end = offset + piece.length;
-      timer ??= setTimeout(draw, DRAW_MS);
-    });
-    read();
+    const onPiece = (offset: number, piece: string): void => {
+      if (output.add(offset, piece)) timer ??= setTimeout(draw, DRAW_MS);
+      else read();
+    };
+    const stop = isOver ? null : followOutput(jobId, { onOpen: read, onPiece });
+    if (isOver) read();
     return () => {
       isWanted = false;
-      stop();
+      stop?.();
       if (timer !== null) clearTimeout(timer);
     };
   }, [jobId, isOpen, pausedAt, isOver]);
