@@ -39,7 +39,7 @@ export function orNull(schema: Schema): Schema {
   const { type, enum: choices, anyOf } = schema;
   return {
     ...schema,
-    ...(type === undefined ? {} : { type: [type, 'null'].flat() as JsonValue }),
+    ...(type === undefined ? {} : { type: [...new Set([type, 'null'].flat())] as JsonValue }),
     ...(choices === undefined ? {} : { enum: [...(choices as readonly JsonValue[]), null] }),
     ...(anyOf === undefined ? {} : { anyOf: [...(anyOf as readonly JsonValue[]), { type: 'null' }] }),
   };

@@ -13,28 +13,17 @@
 import type { Offstage } from '../engine/offstage.ts';
 import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import type { Snapshot } from '../model/requests.ts';
+import { BroadcastFeed } from './broadcast-feed.ts';
 import { sessionOfScope } from './caller-identity.ts';
 import type { Connection, Frame } from './connection.ts';
-import { type EventNames, framesOf, RunningJobs } from './event-frames.ts';
+import { framesOf, RunningJobs } from './event-frames.ts';
 import { OutputBacklog } from './output-backlog.ts';
 import type { Action, Request } from './request.ts';
-import { invalidField, type RequestFields } from './request-fields.ts';
 import { SessionFilter } from './session-filter.ts';
 import { forbidden } from './session-verbs.ts';
 import { snapshotFor, snapshotToWire } from './snapshot-wire.ts';
-import { eventTypesOf } from './wire-events.ts';
-
-/** What a subscriber asks for. */
-export interface Wish {
-  readonly after: number | undefined;
-  readonly names: EventNames;
-  /** Null: all. */
-  readonly types: ReadonlySet<string> | null;
-  readonly brief: boolean;
-  readonly jobId: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly hold: boolean;
-}
+import { isEventCovered, type Wish, wishOf } from './subscribe-wish.ts';
+import { countResync, countSubscriber } from './subscription-counts.ts';
 
 const subscriptions = new WeakMap<Connection, AbortController>();
 
@@ -51,7 +40,12 @@ export const subscribe: Action = async (request) => {
     forget();
   };
   try {
-    const feed = new Feed(offstage, request, wish, { narrowTo, signal: ending.signal });
+    const { signal } = ending;
+    const sink = isNarrowed(wish) || narrowTo !== null ? undefined : connection.events;
+    const feed =
+      sink === undefined
+        ? new Feed(offstage, request, wish, { narrowTo, signal })
+        : new BroadcastFeed(offstage, request, wish, { sink, signal });
     await feed.begin();
     feed
       .run()
@@ -64,25 +58,8 @@ export const subscribe: Action = async (request) => {
   return null;
 };
 
-/** @throws OffstageError `input.invalid` */
-function wishOf(fields: RequestFields): Wish {
-  const after = fields.number('after');
-  if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) {
-    throw invalidField('after', 'it must be an integer of 0 or more');
-  }
-  const names = fields.oneOf('names', ['ours', 'seed']) ?? 'ours';
-  const types = fields.texts('types');
-  const unknown = types?.find((type) => !eventTypesOf(names).has(type));
-  if (unknown !== undefined) throw invalidField('types', `there are no events of type ${JSON.stringify(unknown.slice(0, 80))}`);
-  const brief = fields.flag('brief') === true;
-  const jobId = fields.text('job_id');
-  const sessionId = fields.text('session_id');
-  const hold = fields.flag('hold') === true;
-  fields.refuseRest();
-  if (jobId !== undefined && sessionId !== undefined) throw invalidField('session_id', 'job_id narrows it already');
-  if (hold && jobId === undefined) throw invalidField('hold', 'it needs a job_id');
-  return { after, names, types: types === undefined ? null : new Set(types), brief, jobId, sessionId, hold };
-}
+/** Nobody else asks for the same, so nothing is gained by encoding it for others. */
+const isNarrowed = ({ jobId, sessionId }: Wish): boolean => (jobId ?? sessionId) !== undefined;
 
 /** SUB7. Null: everything may be seen. @throws OffstageError `job.not_found`, `session.not_found`, `access.forbidden` */
 async function narrowing({ engine, offstage, connection }: Request, wish: Wish): Promise<SessionFilter | null> {
@@ -120,7 +97,15 @@ class Feed {
     // Events are collected from here on, so nothing falls between the snapshot and them.
     this.#live = offstage.events({ signal });
     this.#backlog = wish.hold && wish.jobId !== undefined ? new OutputBacklog(offstage, wish.jobId) : null;
-    signal.addEventListener('abort', () => this.#backlog?.end(), { once: true });
+    const uncount = countSubscriber(offstage);
+    signal.addEventListener(
+      'abort',
+      () => {
+        uncount();
+        this.#backlog?.end();
+      },
+      { once: true },
+    );
   }
 
   async begin(): Promise<void> {
@@ -135,17 +120,17 @@ class Feed {
 
   async run(): Promise<void> {
     const { connection, requestId } = this.#request;
-    const { after, jobId, sessionId, brief } = this.#wish;
+    const { after, jobId, brief } = this.#wish;
     const snapshot = this.#snapshot as Snapshot;
     try {
       if (after !== undefined) await this.#replay(after, snapshot);
       // Whoever asks for one thing reads it by itself.
       const { epoch, seq } = snapshot;
-      const shown = (jobId ?? sessionId) === undefined ? snapshotToWire(snapshot, { brief }) : { epoch, seq };
+      const shown = isNarrowed(this.#wish) ? { epoch, seq } : snapshotToWire(snapshot, { brief });
       await connection.send({ ...shown, type: 'snapshot', request_id: requestId });
       for await (const event of this.#live) {
         if (this.#signal.aborted) break;
-        if (isCovered(event, snapshot.seq)) continue;
+        if (isEventCovered(event, snapshot.seq)) continue;
         await this.#send(event);
         if (event.type === 'job.output' && event.jobId === jobId) this.#backlog?.sent(event.offset + event.text.length);
       }
@@ -164,6 +149,7 @@ class Feed {
 
   async #sendFrame(frame: Frame): Promise<void> {
     const { types } = this.#wish;
+    if (frame.type === 'resync') countResync(this.#offstage);
     if (types === null || types.has(frame.type) || frame.type === 'resync') await this.#request.connection.send(frame);
   }
 
@@ -184,10 +170,6 @@ class Feed {
     }
   }
 }
-
-/** Whether the snapshot shows it already. Of what carries the number of another event it is not known, unless it is older. */
-export const isCovered = (event: Pick<OffstageEvent, 'seq'> & OffstageEvent, seq: number): boolean =>
-  isVolatileEvent(event) || event.type === 'resync' ? event.seq < seq : event.seq <= seq;
 
 /** SUB6. */
 function isWanted(event: OffstageEvent, { jobId, sessionId }: Wish): boolean {

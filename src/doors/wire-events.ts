@@ -3,7 +3,7 @@
  *
  * WEV1  Activity and count go out whenever they are known, null and 0 included; a replayed event has neither, and gets none here.
  */
-import type { OffstageEvent } from '../model/events.ts';
+import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { type KeysOfUnion, rename, renameBack, type WireFields } from './rename.ts';
 import { errorFromWire, errorToWire } from './wire-names.ts';
 
@@ -79,8 +79,10 @@ const shownType = (type: string, names: 'ours' | 'seed'): string => (names === '
 export const eventTypesOf = (names: 'ours' | 'seed'): ReadonlySet<string> =>
   new Set([...Object.values(EVENT_TYPES), 'running_task'].map((type) => shownType(type, names)));
 
+export const wireTypeOf = (type: OffstageEvent['type'], names: 'ours' | 'seed'): string => shownType(EVENT_TYPES[type], names);
+
 export function eventToWire(event: OffstageEvent, names: 'ours' | 'seed' = 'ours'): WireFields {
-  const shown = shownType(EVENT_TYPES[event.type], names);
+  const shown = wireTypeOf(event.type, names);
   const error = 'error' in event ? errorToWire(event.error) : {};
   return { ...rename(event, namesOf(event.type)), ...error, type: shown };
 }
@@ -97,4 +99,12 @@ export function eventFromWire(wire: WireFields): OffstageEvent | null {
   if (type === undefined) return null;
   const error = 'error' in wire ? { error: errorFromWire(wire) } : {};
   return { ...renameBack(wire, namesOf(type)), ...error, type } as unknown as OffstageEvent;
+}
+
+const SEED_NAMES = new Map<unknown, string>(Object.entries(SEED_EVENT_TYPES).map(([ours, seeds]) => [seeds, ours]));
+
+/** Whether a frame is said once and kept nowhere, by whatever names its reader knows it. */
+export function isVolatileFrame(frame: WireFields): boolean {
+  const type = OUR_EVENT_TYPES.get(SEED_NAMES.get(frame.type) ?? frame.type);
+  return type === undefined || frame.volatile === true || isVolatileEvent({ type } as OffstageEvent);
 }

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { Icon, StateIcon } from './icons.tsx';
 import { clockTime, counted } from './model/words.ts';
 import { open } from './view/act.ts';
+import { useLater } from './view/later.ts';
 import { setPaused, useCurrent, useNow, usePausedAt, useShown } from './view/live.ts';
 import { canOperate, setTheme } from './view/ui-store.ts';
 import { useUi } from './view/use-source.ts';
@@ -100,6 +101,7 @@ function ConnectionWord(): JSX.Element {
 export function Banner(): JSX.Element | null {
   const connection = useCurrent((state) => state.connection);
   const pausedAt = usePausedAt();
+  const later = useLater();
   useNow(connection.status === 'lost');
   const { status, lastHeardAt, retryAt, error } = connection;
   if (status === 'lost') {
@@ -112,7 +114,7 @@ export function Banner(): JSX.Element | null {
       </div>
     );
   }
-  if (status === 'refused') return <Login message={error?.message ?? 'The server does not let this page in.'} />;
+  if (status === 'refused') return later && <later.Login message={error?.message ?? 'The server does not let this page in.'} />;
   if (pausedAt === null) return null;
   return (
     <div class="banner" data-testid="banner">
@@ -122,20 +124,5 @@ export function Banner(): JSX.Element | null {
         Resume
       </button>
     </div>
-  );
-}
-
-function Login({ message }: { readonly message: string }): JSX.Element {
-  return (
-    <form class="banner is-warning" method="post" action="login" data-testid="banner">
-      <Icon name="warning" />
-      <strong>{message}</strong>
-      <label>
-        Token <input name="token" type="password" autocomplete="off" required />
-      </label>
-      <button type="submit" class="button is-primary">
-        Let me in
-      </button>
-    </form>
   );
 }

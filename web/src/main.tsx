@@ -5,14 +5,12 @@ import './styles/theme.css';
 import './styles/controls.css';
 import './styles/list.css';
 import './styles/detail.css';
-import { followForAnnouncements } from './view/announce.ts';
 import { client, current } from './view/live.ts';
 import { followAddress } from './view/navigation.ts';
 import { applyTheme, ui } from './view/ui-store.ts';
 
 applyTheme(ui.getSnapshot().context.theme);
 followAddress();
-followForAnnouncements();
 followScope();
 const app = document.getElementById('app');
 if (app !== null) render(<App />, app);

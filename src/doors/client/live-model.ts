@@ -75,6 +75,13 @@ export class LiveModel implements Live {
     this.#stopTimer = this.#clock.schedule(waitMs, () => this.#tell());
   }
 
+  /** Tells at once what there is to tell: nothing more will come. */
+  flush(): void {
+    if (this.#stopTimer === null) return;
+    this.#stopTimer();
+    this.#tell();
+  }
+
   #tell(): void {
     this.#stopTimer = null;
     this.#isChanged = false;

@@ -116,6 +116,7 @@ export class OffstageClient extends Verbs {
   close(): void {
     this.#follower?.end();
     this.#reconnector.close();
+    this.#model.flush();
   }
 
   [Symbol.dispose](): void {

@@ -27,6 +27,7 @@ import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopR
 import { rename, type WireFields } from '../rename.ts';
 import {
   cancelledManyFromWire,
+  cardFromWire,
   healthFromWire,
   historyFromWire,
   jobFromWire,
@@ -120,10 +121,6 @@ const SELECTION = {
 const PROMPT = { content: 'content', origin: 'origin', whenBusy: 'when_busy', promptId: 'prompt_id' } as const;
 
 const rowsIn = (value: JsonValue | undefined): readonly WireFields[] => (value ?? []) as readonly WireFields[];
-
-function cardFromWire({ card_id: cardId, session_id: sessionId, function: name, content, attach }: WireFields): Card {
-  return { cardId, sessionId, function: name, content, attach } as unknown as Card;
-}
 
 export abstract class Verbs {
   /**

@@ -60,9 +60,9 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
   const client = new WireClient({
     send: (request) => socket.send(JSON.stringify(request)),
     close: () => {
-      socket.close();
-      // A peer that is gone does not answer the goodbye.
+      // A peer that is gone does not answer the goodbye, so nobody waits for it.
       end(client.end ?? lostError(url, 'it was closed here'), 0);
+      socket.close();
     },
   });
   let before = Promise.resolve();

@@ -9,21 +9,25 @@ import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
 import type { CallerIdentity } from '../caller-identity.ts';
 import { sessionOfScope } from '../caller-identity.ts';
-import { protocolError } from '../handler.ts';
+import { handle, protocolError } from '../handler.ts';
 import { forbidden } from '../session-verbs.ts';
 import type { Gate } from './gate.ts';
 import { type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import type { Metrics } from './metrics.ts';
+import { openApiDocument } from './openapi.ts';
 import { isAllowedOrigin } from './origin-check.ts';
 import { sendLogin, sendNoDashboard } from './pages.ts';
 import { readText } from './request-body.ts';
-import { answerRest } from './rest.ts';
-import { type Matched, routesAt } from './rest-routes.ts';
+import { answerRest, fieldsOf, type RestRequest } from './rest.ts';
+import { type RouteMatch, type RoutesHere, routesAt } from './rest-routes.ts';
+import { EventStream } from './sse.ts';
 import type { StaticFiles } from './static-files.ts';
 
 export interface HttpHost {
   readonly offstage: Offstage;
   readonly gate: Gate;
   readonly files: StaticFiles;
+  readonly metrics: Metrics;
 }
 
 /** A request, taken apart. */
@@ -35,6 +39,7 @@ interface Asked {
 }
 
 export class HttpDoor {
+  readonly streams = new Set<EventStream>();
   readonly #host: HttpHost;
 
   constructor(host: HttpHost) {
@@ -53,6 +58,7 @@ export class HttpDoor {
         ? error
         : offstageError('control.failed', { message: 'of a fault of the server' }, { cause: error });
       if (known !== error) this.#host.offstage.doors.log('error', 'server.failed', { error: String(error) });
+      if (NOT_LET_IN.has(known.code)) this.#host.metrics.refused(known.code);
       // What is left of a body that was refused is not read.
       if (known.code === 'limit.input_bytes') response.setHeader('Connection', 'close');
       sendError(response, known);
@@ -77,6 +83,8 @@ export class HttpDoor {
     if (path === '/' && code !== null) return this.#useCode(asked, code);
     const caller = this.#callerOf(asked);
     if (caller === null) return;
+    if (path === '/api/openapi.json') return this.#openApi(asked);
+    if (path === '/metrics') return this.#metrics(asked, caller);
     if (first === 'api') return this.#api(asked, caller);
     return this.#page(asked);
   }
@@ -91,6 +99,7 @@ export class HttpDoor {
       return caller;
     } catch (error) {
       if (!isOffstageError(error, 'access.unauthorized') || !wantsPage(request)) throw error;
+      this.#host.metrics.refused(error.code);
       sendLogin(response, 401, 'Every page here needs one.');
       return null;
     }
@@ -157,7 +166,31 @@ export class HttpDoor {
       else methodRefused(response, allowed(routes));
       return;
     }
-    await answerRest(this.#host.offstage, matched, { request, response, caller, query, headers: {} });
+    const rest = { request, response, caller, query };
+    if (matched.route.action === 'subscribe') await this.#events(matched, rest);
+    else await answerRest(this.#host.offstage, matched, rest);
+  }
+
+  async #events({ route, params }: RouteMatch, rest: RestRequest): Promise<void> {
+    const { request, response, caller } = rest;
+    const fields = await fieldsOf(route, params, rest);
+    const last = request.headers['last-event-id'];
+    // A browser that comes back asks for the same URL, and says here how far it was.
+    if (typeof last === 'string' && /^\d+$/.test(last)) fields.after = Number(last);
+    const stream = new EventStream(response, caller);
+    this.streams.add(stream);
+    stream.onClose(() => this.streams.delete(stream));
+    await handle(this.#host.offstage, { ...fields, action: 'subscribe' }, stream);
+  }
+
+  #openApi({ request, response }: Asked): void {
+    if (isMethod(request, response, ['GET'])) sendJson(response, 200, openApiDocument());
+  }
+
+  #metrics({ request, response }: Asked, caller: CallerIdentity): void {
+    if (!isMethod(request, response, ['GET'])) return;
+    refuseSessions(caller, 'what everybody does');
+    sendText(response, 200, this.#host.metrics.text(), { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
   }
 
   async #page({ request, response, segments }: Asked): Promise<void> {
@@ -167,6 +200,8 @@ export class HttpDoor {
     throw notThere();
   }
 }
+
+const NOT_LET_IN: ReadonlySet<string> = new Set(['access.refused', 'access.unauthorized', 'limit.rate', 'limit.connections']);
 
 const notThere = () => protocolError('there is nothing at this path');
 
@@ -182,8 +217,7 @@ function parseUrl(url: string | undefined): Pick<Asked, 'segments' | 'query'> {
   }
 }
 
-const allowed = (routes: Matched['routes']): string =>
-  [...routes.keys(), ...(routes.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
+const allowed = (routes: RoutesHere): string => [...routes.keys(), ...(routes.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
 
 function isMethod(
   request: IncomingMessage,

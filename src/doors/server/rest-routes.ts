@@ -67,14 +67,18 @@ export const ROUTES: readonly Route[] = [
 
 export type PathParams = Readonly<Record<string, string>>;
 
-export interface Matched {
-  /** The routes of this path, by method. */
-  readonly routes: ReadonlyMap<string, { readonly route: Route; readonly params: PathParams }>;
+/** A route, with the fields that its path gives. */
+export interface RouteMatch {
+  readonly route: Route;
+  readonly params: PathParams;
 }
 
-/** The routes of a path; exact segments win over fields. @param segments decoded, `api` first */
-export function routesAt(segments: readonly string[]): Matched['routes'] {
-  const found = new Map<string, { readonly route: Route; readonly params: PathParams }>();
+/** The routes of one path, by method. */
+export type RoutesHere = ReadonlyMap<string, RouteMatch>;
+
+/** Exact segments win over fields. @param segments decoded, `api` first */
+export function routesAt(segments: readonly string[]): RoutesHere {
+  const found = new Map<string, RouteMatch>();
   for (const candidate of ROUTES) {
     const params = paramsOf(candidate.path.slice(1).split('/'), segments);
     if (params === null) continue;

@@ -16,23 +16,18 @@ import { invalidField } from '../request-fields.ts';
 import type { Schema } from '../schema-words.ts';
 import { type Headers, sendJson, statusOf } from './http-answer.ts';
 import { readFields } from './request-body.ts';
-import type { PathParams, Route } from './rest-routes.ts';
+import type { PathParams, Route, RouteMatch } from './rest-routes.ts';
 
 export interface RestRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: CallerIdentity;
   readonly query: URLSearchParams;
-  readonly headers: Headers;
 }
 
 /** Answers a request for a route. @throws OffstageError for what is wrong with its form */
-export async function answerRest(
-  offstage: Offstage,
-  { route, params }: { readonly route: Route; readonly params: PathParams },
-  rest: RestRequest,
-): Promise<void> {
-  const { response, caller, headers } = rest;
+export async function answerRest(offstage: Offstage, { route, params }: RouteMatch, rest: RestRequest): Promise<void> {
+  const { response, caller } = rest;
   const fields = await fieldsOf(route, params, rest);
   const frames: Frame[] = [];
   const connection: Connection = {
@@ -49,8 +44,8 @@ export async function answerRest(
   };
   await handle(offstage, { ...fields, action: route.action }, connection);
   const { type, request_id: _, ...answer } = frames.at(-1) as Frame;
-  if (type !== 'error') return sendJson(response, route.status, answer, headers);
-  sendJson(response, statusOf(answer.error_code as string), answer, { ...retryHeaders(answer), ...headers });
+  if (type !== 'error') return sendJson(response, route.status, answer);
+  sendJson(response, statusOf(answer.error_code as string), answer, retryHeaders(answer));
 }
 
 function retryHeaders({ details }: WireFields): Headers {
@@ -59,7 +54,11 @@ function retryHeaders({ details }: WireFields): Headers {
 }
 
 /** @throws OffstageError `input.invalid` and all of `readFields` */
-export async function fieldsOf(route: Route, params: PathParams, { request, query }: Pick<RestRequest, 'request' | 'query'>) {
+export async function fieldsOf(
+  route: Route,
+  params: PathParams,
+  { request, query }: Pick<RestRequest, 'request' | 'query'>,
+): Promise<Record<string, JsonValue>> {
   const schema = schemaOf(route.action) as ActionSchema;
   const body = await readFields(request);
   const fields: Record<string, JsonValue> = Object.assign(Object.create(null), params);

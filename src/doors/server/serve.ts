@@ -4,23 +4,30 @@
  * SRV1  It goes with its engine: when that closes, answers under way and last events go out first, then the clients are told goodbye.
  * SRV2  Its end is bounded, however clients behave.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { Offstage } from '../../engine/offstage.ts';
 import { invalidOption } from '../../engine/settings.ts';
+import { offstageError } from '../../model/errors.ts';
 import type { Executors } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
+import { sentUpTo } from '../broadcast-feed.ts';
+import { broadcasterOf } from '../broadcaster.ts';
 import type { Scope } from '../caller-identity.ts';
 import { observeCalls } from '../calls.ts';
+import { protocolError } from '../handler.ts';
 import { announceServer } from '../server-actions.ts';
 import { Gate } from './gate.ts';
+import { sendError } from './http-answer.ts';
 import { HttpDoor } from './http-door.ts';
+import { Metrics } from './metrics.ts';
 import { type CheckedOptions, checkServeOptions, type ServeOptions } from './serve-options.ts';
 import { StaticFiles } from './static-files.ts';
 import { folderToken } from './token-file.ts';
 import { newSecret, Tokens } from './tokens.ts';
-import { Upgrades } from './upgrades.ts';
+import { type InspectorDoor, refuseUpgrade, Upgrades } from './upgrades.ts';
 
 /** A server that listens. */
 export interface OffstageServer extends AsyncDisposable {
@@ -38,6 +45,13 @@ export interface OffstageServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const GOING_AWAY = 1001;
+const GOODBYE = 'the server closes';
+/** So many more than allowed are told that there are too many; beyond that they are just closed. */
+const MOST_SURPLUS = 64;
+/** Stately's inspector runs in a page of theirs. */
+const INSPECTOR_ORIGINS: ReadonlySet<string> = new Set(['https://stately.ai']);
+
 /** Where the dashboard is built to, seen from `src` and from `dist` alike. */
 const DASHBOARD = join(import.meta.dirname, '..', '..', '..', 'dist', 'dashboard');
 
@@ -49,12 +63,21 @@ const DASHBOARD = join(import.meta.dirname, '..', '..', '..', 'dist', 'dashboard
  * const server = await serve(offstage, { port: 7070 });
  * console.log(server.oneTimeUrl());
  */
-export async function serve<Kinds extends Executors>(engine: Offstage<Kinds>, given?: ServeOptions): Promise<OffstageServer> {
+export function serve<Kinds extends Executors>(engine: Offstage<Kinds>, given?: ServeOptions): Promise<OffstageServer> {
+  return serveWith(engine, given, { inspector: null });
+}
+
+/** The same, with what inspectors are told by. */
+export async function serveWith<Kinds extends Executors>(
+  engine: Offstage<Kinds>,
+  given: ServeOptions | undefined,
+  { inspector }: { readonly inspector: InspectorDoor | null },
+): Promise<OffstageServer> {
   const options = checkServeOptions(given);
   const offstage = engine as unknown as Offstage;
   const { dataDir, log } = offstage.doors;
   const token = options.token ?? (dataDir === null ? newSecret() : await folderToken(dataDir, log));
-  const server = new RunningServer(offstage, options, token);
+  const server = new RunningServer(offstage, options, { token, inspector });
   await server.listen();
   return server;
 }
@@ -66,13 +89,21 @@ class RunningServer implements OffstageServer {
   readonly #options: CheckedOptions;
   readonly #gate: Gate;
   readonly #http: Server;
+  readonly #metrics: Metrics;
+  readonly #door: HttpDoor;
   readonly #upgrades: Upgrades;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Set<Duplex>();
+  /** Beyond the limit: each is told so once, and closed. */
+  readonly #surplus = new WeakSet<Duplex>();
   readonly #undo: (() => void)[] = [];
   #port = 0;
   #closing: Promise<void> | null = null;
 
-  constructor(offstage: Offstage, options: CheckedOptions, token: string) {
+  constructor(
+    offstage: Offstage,
+    options: CheckedOptions,
+    { token, inspector }: { readonly token: string; readonly inspector: InspectorDoor | null },
+  ) {
     this.#offstage = offstage;
     this.#options = options;
     this.token = token;
@@ -80,19 +111,30 @@ class RunningServer implements OffstageServer {
     const { allowedHosts, allowedOrigins } = options;
     this.#gate = new Gate(new Tokens(token), { allowedHosts, allowedOrigins: allowedOrigins ?? new Set() });
     const files = new StaticFiles(options.dashboardDir ?? DASHBOARD);
-    const door = new HttpDoor({ offstage, gate: this.#gate, files });
-    this.#upgrades = new Upgrades({ offstage, gate: this.#gate });
+    this.#metrics = new Metrics(offstage, () => ({
+      webSockets: this.#upgrades.connections.size,
+      eventStreams: this.#door.streams.size,
+      sockets: this.#sockets.size,
+    }));
+    const shared = { offstage, gate: this.#gate, metrics: this.#metrics };
+    this.#door = new HttpDoor({ ...shared, files });
+    const inspectRules = { allowedHosts, allowedOrigins: allowedOrigins ?? INSPECTOR_ORIGINS };
+    this.#upgrades = new Upgrades({ ...shared, inspector, inspectRules });
     this.#http = createServer({
       maxHeaderSize: LIMITS.requestHeadBytes,
       headersTimeout: LIMITS.requestHeadMs,
       requestTimeout: LIMITS.requestMs,
     });
-    this.#http.on('request', (request, response) => void door.answer(request, response));
-    this.#http.on('upgrade', (request, socket, head) => this.#upgrades.take(request, socket, head));
-    this.#http.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+    this.#http.on('request', (request, response) => {
+      if (this.#isSurplus(request.socket)) refuseSurplus(response);
+      else void this.#door.answer(request, response);
     });
+    this.#http.on('upgrade', (request, socket, head) => {
+      if (this.#isSurplus(socket)) refuseUpgrade(socket, surplus());
+      else this.#upgrades.take(request, socket, head);
+    });
+    this.#http.on('connection', (socket) => this.#admit(socket));
+    this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseGarbage(socket, error));
   }
 
   get port(): number {
@@ -133,6 +175,7 @@ class RunningServer implements OffstageServer {
     if (onAudit !== null) {
       this.#undo.push(observeCalls(this.#offstage, (call, isMutating) => (isMutating ? onAudit(call) : undefined)));
     }
+    this.#undo.push(() => this.#metrics.end());
     const heart = setInterval(() => this.#beat(), heartbeatMs);
     this.#undo.push(() => clearInterval(heart));
   }
@@ -147,8 +190,14 @@ class RunningServer implements OffstageServer {
   }
 
   #beat(): void {
-    const { epoch, seq } = this.#offstage.doors;
-    for (const connection of this.#upgrades.connections) connection.heartbeat({ type: 'heartbeat', epoch, seq, at: Date.now() });
+    const { epoch } = this.#offstage.doors;
+    broadcasterOf(this.#offstage).flush();
+    for (const connection of this.#upgrades.connections) {
+      // It says what the client has by now, so that it comes after all of that.
+      const seq = sentUpTo(this.#offstage, connection);
+      connection.heartbeat(seq === null ? null : { type: 'heartbeat', epoch, seq, at: Date.now() });
+    }
+    for (const stream of this.#door.streams) stream.heartbeat();
   }
 
   async #close(): Promise<void> {
@@ -156,19 +205,52 @@ class RunningServer implements OffstageServer {
     const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()));
     // What the end of the engine has just set free, answers of waits and last events, goes out first.
     await new Promise((resolve) => setImmediate(resolve));
+    broadcasterOf(this.#offstage).flush();
     this.#http.closeIdleConnections();
     const late = setTimeout(() => this.#cutOff(), LIMITS.goodbyeMs);
-    await Promise.all(
-      [...this.#upgrades.connections].map((connection) => connection.end(1001, 'the server closes', LIMITS.goodbyeMs)),
-    );
-    await closed;
+    for (const stream of this.#door.streams) stream.end();
+    for (const inspector of this.#upgrades.inspectors) inspector.close(GOING_AWAY, GOODBYE);
+    const goodbyes = [...this.#upgrades.connections].map((connection) => connection.end(GOING_AWAY, GOODBYE, LIMITS.goodbyeMs));
+    await Promise.all([...goodbyes, closed]);
     clearTimeout(late);
+  }
+
+  #admit(socket: Socket): void {
+    if (this.#sockets.size >= LIMITS.connections) {
+      this.#surplus.add(socket);
+      if (this.#sockets.size >= LIMITS.connections + MOST_SURPLUS) {
+        socket.destroy();
+        return;
+      }
+    }
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  #isSurplus(socket: Duplex): boolean {
+    return this.#surplus.has(socket);
   }
 
   /** SRV2. */
   #cutOff(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
+}
+
+const surplus = () => offstageError('limit.connections', { limit: LIMITS.connections });
+
+function refuseSurplus(response: ServerResponse): void {
+  response.setHeader('Connection', 'close');
+  sendError(response, surplus());
+}
+
+/** What is no request: one answer, where one can still be sent, and the end. */
+function refuseGarbage(socket: Duplex, { code }: NodeJS.ErrnoException): void {
+  if (code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  refuseUpgrade(socket, protocolError(code === 'HPE_HEADER_OVERFLOW' ? 'its head is too long' : 'it is no request'));
 }
 
 /** A browser cannot go to the address that stands for all of them. */

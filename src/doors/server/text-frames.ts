@@ -3,7 +3,7 @@
  *
  * TXF1  Several frames lie in one piece of memory, so that one write sends them all.
  */
-import type { EncodedEvent, FrameEncoding } from '../event-sink.ts';
+import type { FrameEncoding } from '../event-sink.ts';
 
 const FINAL_TEXT = 0x81;
 const LONGEST_SHORT = 125;
@@ -13,7 +13,8 @@ const LONGEST_16 = 0xffff;
 
 const headBytes = (length: number): number => (length <= LONGEST_SHORT ? 2 : length <= LONGEST_16 ? 4 : 10);
 
-export function textFrames(texts: readonly string[]): Buffer {
+export function textFrames(texts: readonly string[]): { readonly bytes: Buffer; readonly ends: readonly number[] } {
+  const ends: number[] = [];
   const lengths = texts.map((text) => Buffer.byteLength(text));
   const bytes = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + headBytes(length) + length, 0));
   let at = 0;
@@ -29,11 +30,12 @@ export function textFrames(texts: readonly string[]): Buffer {
     }
     at += headBytes(length);
     at += bytes.write(texts[index] as string, at);
+    ends.push(at);
   }
-  return bytes;
+  return { bytes, ends };
 }
 
 export const WEB_SOCKET_FRAMES: FrameEncoding = {
   name: 'ws',
-  encode: (frames: readonly EncodedEvent[]) => textFrames(frames.map(({ json }) => json)),
+  encode: (frames) => textFrames(frames.map(({ json }) => json)),
 };

@@ -5,23 +5,45 @@
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, type OffstageError, offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
+import type { CallerIdentity } from '../caller-identity.ts';
 import { protocolError } from '../handler.ts';
+import { invalidField } from '../request-fields.ts';
 import { SUBPROTOCOL } from './credentials.ts';
 import type { Gate } from './gate.ts';
 import { errorBody, errorHeaders, securityHeaders, statusOf } from './http-answer.ts';
+import { refuseSessions } from './http-door.ts';
+import type { Metrics } from './metrics.ts';
+import type { OriginRules } from './origin-check.ts';
 import { WebSocketConnection } from './web-socket-connection.ts';
+
+/** What an inspector follows; nothing: everything. */
+export interface InspectSelection {
+  readonly jobId?: string;
+  readonly sessionId?: string;
+  readonly taskId?: string;
+}
+
+/** Whoever tells inspectors what goes on. */
+export interface InspectorDoor {
+  accept(webSocket: WebSocket, selection: InspectSelection): void;
+}
 
 export interface UpgradeHost {
   readonly offstage: Offstage;
   readonly gate: Gate;
+  readonly metrics: Metrics;
+  readonly inspector: InspectorDoor | null;
+  /** Pages that may inspect. */
+  readonly inspectRules: OriginRules;
 }
 
 export class Upgrades {
   readonly connections = new Set<WebSocketConnection>();
+  readonly inspectors = new Set<WebSocket>();
   readonly #host: UpgradeHost;
   readonly #webSockets = new WebSocketServer({
     noServer: true,
@@ -51,18 +73,57 @@ export class Upgrades {
 
   #take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { gate, offstage } = this.#host;
-    const [path] = (request.url ?? '').split('?');
+    const [path, ...rest] = (request.url ?? '').split('?');
+    if (path === '/inspect') {
+      this.#inspect(request, socket, head, new URLSearchParams(rest.join('?')));
+      return;
+    }
     gate.checkOrigin(request);
+    const caller = this.#callerOf(request, null);
     if (path !== '/ws') throw protocolError('there is no WebSocket at this path');
-    const caller = gate.authenticate(request);
-    const tooMuch = gate.rate(caller);
-    if (tooMuch !== null) throw tooMuch;
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       const connection = new WebSocketConnection(webSocket, socket, { offstage, caller, admit: () => gate.rate(caller) });
       this.connections.add(connection);
       connection.onClose(() => this.connections.delete(connection));
     });
   }
+
+  #inspect(request: IncomingMessage, socket: Duplex, head: Buffer, query: URLSearchParams): void {
+    const { gate, inspector, inspectRules } = this.#host;
+    gate.checkOrigin(request, inspectRules);
+    // The page of the inspector cannot send headers.
+    refuseSessions(this.#callerOf(request, query.get('token')), 'the inspector');
+    if (inspector === null) throw protocolError('this server has no inspector');
+    const selection = selectionOf(query);
+    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('error', () => {});
+      this.inspectors.add(webSocket);
+      webSocket.once('close', () => this.inspectors.delete(webSocket));
+      inspector.accept(webSocket, selection);
+    });
+  }
+
+  #callerOf(request: IncomingMessage, inUrl: string | null): CallerIdentity {
+    const { gate } = this.#host;
+    const caller = gate.authenticate(request, inUrl);
+    const tooMuch = gate.rate(caller);
+    if (tooMuch !== null) throw tooMuch;
+    return caller;
+  }
+}
+
+const SELECTIONS = { job: 'jobId', session: 'sessionId', task: 'taskId' } as const;
+
+/** @throws OffstageError `input.invalid` */
+function selectionOf(query: URLSearchParams): InspectSelection {
+  const selection: Record<string, string> = {};
+  for (const [name, ours] of Object.entries(SELECTIONS)) {
+    const id = query.get(name);
+    if (id === null) continue;
+    if (id === '' || Buffer.byteLength(id) > LIMITS.idBytes) throw invalidField(name, 'it is no id');
+    selection[ours] = id;
+  }
+  return selection;
 }
 
 /** Answers an upgrade that is refused. */

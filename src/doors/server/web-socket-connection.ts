@@ -70,7 +70,7 @@ export class WebSocketConnection implements Connection {
   }
 
   send(frame: Frame): Promise<void> {
-    this.#write(textFrames([JSON.stringify(frame)]));
+    this.#write(textFrames([JSON.stringify(frame)]).bytes);
     if (this.#hasGone) return Promise.resolve();
     return this.#writer.drained().then(() => {
       if (!this.#hasGone) this.#intake.advance();
@@ -84,7 +84,7 @@ export class WebSocketConnection implements Connection {
   }
 
   /** WSC3. @param frame what a browser gets, which cannot see pings; left out where the client has not taken what it was sent before */
-  heartbeat(frame: Frame): void {
+  heartbeat(frame: Frame | null): void {
     const bytesRead = this.#socket.bytesRead ?? 0;
     const waiting = this.#socket.writableLength;
     const last = this.#isSaid;
@@ -98,7 +98,7 @@ export class WebSocketConnection implements Connection {
     }
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
     this.#webSocket.ping();
-    if (this.#writer.isDrained) this.#write(textFrames([JSON.stringify(frame)]));
+    if (frame !== null && this.#writer.isDrained) this.#write(textFrames([JSON.stringify(frame)]).bytes);
   }
 
   /** Says goodbye after what was sent; by `deadlineMs` it is over in any case. */

@@ -4,7 +4,7 @@ import { Icon, StateIcon } from '../icons.tsx';
 import type { Kind } from '../model/rows.ts';
 import type { StateKey } from '../model/states.ts';
 import { jsonText } from '../model/words.ts';
-import { copy, select } from '../view/act.ts';
+import { act, select } from '../view/act.ts';
 
 interface HeadProps {
   readonly kind: Kind;
@@ -89,6 +89,8 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }): JSX.Eleme
     </dl>
   );
 }
+
+const copy = (text: string): Promise<unknown> => act(navigator.clipboard.writeText(text), () => 'Copied.');
 
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
   return (

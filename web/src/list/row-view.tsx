@@ -1,8 +1,8 @@
 /** One row: what it is, how it stands, and the one thing that can be done from here. */
 import type { JSX } from 'preact';
 import { Icon, StateIcon } from '../icons.tsx';
+import { jobTime, sessionNotes, silence } from '../model/row-words.ts';
 import type { Row } from '../model/rows.ts';
-import { jobTime, sessionNotes, silence } from '../model/sentences.ts';
 import { isWorking, mayStillRun, STATES } from '../model/states.ts';
 import { counted, elapsed } from '../model/words.ts';
 import { cancelJob, select } from '../view/act.ts';

@@ -2,13 +2,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted } from '../model/words.ts';
-import { cancelJobs } from '../view/act.ts';
+import { useLater } from '../view/later.ts';
 import { useCurrent } from '../view/live.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
-import { markedJobs, onListKey } from './keys.ts';
 import { RowView } from './row-view.tsx';
-import { type ShownRows, useRows } from './use-rows.ts';
+import { useRows } from './use-rows.ts';
 import { reveal, VirtualRows } from './virtual-rows.tsx';
 
 const coarse = matchMedia('(pointer: coarse)');
@@ -28,6 +27,7 @@ const keyAt = (event: Event): string | null =>
   (event.target as HTMLElement | null)?.closest?.<HTMLElement>('[data-key]')?.dataset.key ?? null;
 
 export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.Element {
+  const later = useLater();
   const list = useRows();
   const { rows, indexOf } = list;
   const rowHeight = useRowHeight();
@@ -74,7 +74,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
         onKeyDown={(event) => {
           if (!(event.target as HTMLElement).classList.contains('row')) return;
           const page = Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1;
-          if (onListKey(event, { rows, index: activeIndex, page, goTo, search: onSearch })) event.preventDefault();
+          if (later?.onListKey(event, { rows, index: activeIndex, page, goTo, search: onSearch })) event.preventDefault();
         }}
         onFocusIn={(event) => {
           const key = keyAt(event);
@@ -113,34 +113,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
           {counted(list.waiting, 'new row')} above: show
         </button>
       )}
-      <Many list={list} operates={operates} />
+      {later && <later.Many list={list} operates={operates} />}
     </>
-  );
-}
-
-/** For the marked ones, else for all that the filter shows. */
-function Many({ list, operates }: { readonly list: ShownRows; readonly operates: boolean }): JSX.Element | null {
-  const marked = useUi((state) => state.marked);
-  if (!operates) return null;
-  const live = list.isFiltered ? list.matching.filter(({ completedAt }) => completedAt === null) : [];
-  if (marked.size === 0 && live.length === 0) return null;
-  const jobs = marked.size > 0 ? markedJobs(marked) : live;
-  return (
-    <div class="many" role="group" aria-label="Several jobs">
-      <span>{marked.size > 0 ? `${counted(marked.size, 'job')} marked` : `${counted(list.matching.length, 'job')} shown`}</span>
-      <button
-        type="button"
-        class="button is-danger"
-        disabled={jobs.length === 0}
-        onClick={() => cancelJobs(jobs, marked.size > 0 ? 'the marked jobs' : 'the jobs this filter shows')}
-      >
-        {`Cancel ${counted(jobs.length, 'job')}`}
-      </button>
-      {marked.size > 0 && (
-        <button type="button" class="button" onClick={() => ui.trigger.unmarked()}>
-          Clear
-        </button>
-      )}
-    </div>
   );
 }

@@ -6,11 +6,9 @@
 import type { SessionView, TaskView } from '../../../src/model/activity.ts';
 import type { ReasonCode } from '../../../src/model/records.ts';
 import type { JobRow } from './client.ts';
+import { sessionNotes, silence } from './row-words.ts';
 import { jobState, mayStillRun, STATES, type StateKey } from './states.ts';
-import { ago, counted, duration, elapsed, listed, shortDuration } from './words.ts';
-
-/** Silence of so many milliseconds is worth a word. */
-const SILENCE_MS = 60_000;
+import { ago, duration, elapsed, listed } from './words.ts';
 
 const REASONS: Readonly<Partial<Record<ReasonCode, string>>> = {
   timed_out: 'Timed out',
@@ -27,13 +25,6 @@ const REASONS: Readonly<Partial<Record<ReasonCode, string>>> = {
 export const reasonWord = (job: Pick<JobRow, 'reasonCode' | 'status' | 'cancelRequestedAt'>): string =>
   (job.reasonCode && REASONS[job.reasonCode]) || STATES[jobState(job)].word;
 
-/** "last heard 3 min ago"; null while it is not silent. */
-export function silence(job: JobRow, now: number): string | null {
-  if (job.status !== 'running') return null;
-  const heardAt = job.lastActivityAt ?? job.startedAt ?? now;
-  return now - heardAt < SILENCE_MS ? null : `last heard ${ago(now - heardAt)}`;
-}
-
 export function jobSentence(job: JobRow, now: number): string {
   const { status, createdAt, startedAt, completedAt, cancelRequestedAt } = job;
   if (status === 'pending' || status === 'queued') return `Waiting for a slot for ${elapsed(now - createdAt)}`;
@@ -45,16 +36,6 @@ export function jobSentence(job: JobRow, now: number): string {
   const took =
     startedAt === null ? 'before it started' : `${status === 'completed' ? 'in' : 'after'} ${duration(end - startedAt)}`;
   return `${reasonWord(job)} ${took}, ${ago(now - end)}${mayStillRun(job) ? '; it may still be running' : ''}`;
-}
-
-/** The time in a job's row: growing while it works, then what it took. */
-export function jobTime(job: JobRow, now: number): string {
-  const { status, createdAt, startedAt, completedAt } = job;
-  if (completedAt !== null) return startedAt === null ? '' : shortDuration(completedAt - startedAt);
-  const from = status === 'running' ? (startedAt ?? createdAt) : createdAt;
-  return shortDuration(Math.floor(Math.max(0, now - from) / 1_000) * 1_000)
-    .replace(/^0ms$/, '0s')
-    .replace('.0', '');
 }
 
 const REST: Readonly<Record<SessionView['state'], string>> = {
@@ -82,14 +63,6 @@ export function sessionSentence(session: SessionView, state: StateKey, now: numb
   else if (turn?.quiet) parts.push('quiet for a while');
   return [...parts, ...sessionNotes(session)].join(', ');
 }
-
-export const sessionNotes = (session: SessionView): readonly string[] => [
-  ...(session.activeSubagentCount > 0 ? [counted(session.activeSubagentCount, 'subagent')] : []),
-  ...(session.queuedPrompts > 0 ? [`${counted(session.queuedPrompts, 'prompt')} waiting`] : []),
-  ...(session.quietCount > 0 ? [`${session.quietCount} quiet in the background`] : []),
-  ...(session.uncertainCount > 0 ? [`${session.uncertainCount} perhaps ended`] : []),
-  ...(session.endingAgents > 0 ? [`${counted(session.endingAgents, 'agent')} may still be running`] : []),
-];
 
 export function taskSentence(task: TaskView, state: StateKey): string {
   const rest = listed([

@@ -1,68 +1,14 @@
-/**
- * What is told to those who listen instead of look: one polite region, not more often than it can be listened to.
- *
- * DSH13  Told are: what needs a person, what has finished or failed, and what came of one's own actions. Nothing of what was there before.
- */
-import { STATES, sessionState } from '../model/states.ts';
-import { counted } from '../model/words.ts';
-import { client } from './live.ts';
+/** Says something to those who listen instead of look. What becomes of it is in `../later/announcements.ts`. */
 
-const QUIET_MS = 1_000;
-
-let said: string[] = [];
-const ended = { completed: 0, errored: 0, cancelled: 0 };
-let timer: ReturnType<typeof setTimeout> | null = null;
-let show: (text: string) => void = () => {};
-
-/** Who shows it: the element with `role="status"`. */
-export function onAnnouncement(listener: (text: string) => void): void {
-  show = listener;
-}
+const waiting: string[] = [];
+let listener: ((text: string) => void) | null = null;
 
 export function announce(text: string): void {
-  said.push(text);
-  schedule();
+  if (listener === null) waiting.push(text);
+  else listener(text);
 }
 
-function schedule(): void {
-  if (timer !== null) return;
-  timer = setTimeout(() => {
-    timer = null;
-    const words = { completed: 'finished', errored: 'failed', cancelled: 'cancelled' } as const;
-    for (const status of ['errored', 'completed', 'cancelled'] as const) {
-      if (ended[status] > 0) said.push(`${counted(ended[status], 'job')} ${words[status]}.`);
-      ended[status] = 0;
-    }
-    show(said.join(' '));
-    said = [];
-  }, QUIET_MS);
-}
-
-/** Sessions that need somebody; null until the first state, which is no news. */
-let needing: Map<string, string> | null = null;
-
-function lookWhoNeeds(): void {
-  const { sessions, connection } = client.live.get();
-  if (connection.status === 'connecting') return;
-  const now = new Map<string, string>();
-  for (const session of sessions.values()) {
-    const state = sessionState(session);
-    if (state !== 'permission' && state !== 'clarification') continue;
-    now.set(session.sessionId, session.pending?.requestId ?? '');
-    if (needing !== null && needing.get(session.sessionId) !== now.get(session.sessionId)) {
-      announce(`${STATES[state].label} in session ${session.sessionId}.`);
-    }
-  }
-  needing = now;
-}
-
-export function followForAnnouncements(): void {
-  client.live.subscribe(lookWhoNeeds);
-  client.onEvent((event) => {
-    if (event.type !== 'job.status' || event.completedAt === null || event.status === 'pending') return;
-    if (event.status === 'completed' || event.status === 'errored' || event.status === 'cancelled') {
-      ended[event.status] += 1;
-      schedule();
-    }
-  });
+export function listenToAnnouncements(next: (text: string) => void): void {
+  listener = next;
+  for (const text of waiting.splice(0)) next(text);
 }

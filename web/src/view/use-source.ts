@@ -24,12 +24,18 @@ export function useSource<State, Part>(source: Source<State>, select: (state: St
   return part;
 }
 
-const uiSource: Source<Ui> = {
-  get: () => ui.getSnapshot().context,
+/** A store as a source of its context. */
+export const contextOf = <Context>(store: {
+  getSnapshot(): { readonly context: Context };
+  subscribe(listener: () => void): { unsubscribe(): void };
+}): Source<Context> => ({
+  get: () => store.getSnapshot().context,
   subscribe(listener) {
-    const subscription = ui.subscribe(listener);
+    const subscription = store.subscribe(listener);
     return () => subscription.unsubscribe();
   },
-};
+});
+
+const uiSource = contextOf<Ui>(ui);
 
 export const useUi = <Part>(select: (ui: Ui) => Part): Part => useSource(uiSource, select);

@@ -4,8 +4,9 @@
  * DSH16  Single letters mean something only in the list, and never with a modifier: nobody loses a key of their own.
  */
 import type { Row } from '../model/rows.ts';
-import { cancelJobs, open, select, stopAll, stopScope } from '../view/act.ts';
+import { open, select } from '../view/act.ts';
 import { shown } from '../view/live.ts';
+import { cancelJobs, stopAll, stopScope } from '../view/stop.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 
 export interface ListKeys {
@@ -80,13 +81,13 @@ export function onListKey(event: KeyboardEvent, { rows, index, page, goTo, searc
 }
 
 function mark(key: string): void {
-  const { context } = ui.getSnapshot();
+  const context = ui.getSnapshot().context;
   if (canOperate(context)) ui.trigger.marked({ key, isMarked: !context.marked.has(key) });
 }
 
 /** The marked ones, else the row: a job at once, of anything larger one is asked. */
 function cancel(row: Row | undefined): void {
-  const { context } = ui.getSnapshot();
+  const context = ui.getSnapshot().context;
   if (!canOperate(context)) return;
   const marked = markedJobs(context.marked);
   if (marked.length > 0) cancelJobs(marked, 'the marked jobs');
