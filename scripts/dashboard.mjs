@@ -13,8 +13,16 @@ export async function buildDashboard() {
   const sources = sourcesHash();
   const isThere = existsSync(join(ROOT, 'dist', 'dashboard', 'index.html'));
   if (isThere && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === sources) return;
-  const { build } = await import('vite');
-  await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'warn' });
+  const { NODE_ENV } = process.env;
+  // Whoever calls: it is the page that is shipped.
+  process.env.NODE_ENV = 'production';
+  try {
+    const { build } = await import('vite');
+    await build({ configFile: join(ROOT, 'web', 'vite.config.ts'), logLevel: 'warn' });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = NODE_ENV;
+  }
   writeFileSync(STAMP, sources);
 }
 

@@ -15,7 +15,7 @@ export default defineConfig({
   build: {
     outDir: join(root, '..', 'dist', 'dashboard'),
     emptyOutDir: true,
-    target: 'es2022',
+    target: 'es2023',
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     sourcemap: false,
     modulePreload: false,

@@ -1,12 +1,11 @@
 /** The page: the list on the left, what is selected on the right; on a small screen one of the two. */
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Banner, Header } from './header.tsx';
+import { Header } from './header.tsx';
 import { Filters } from './list/filters.tsx';
 import { TreeList } from './list/tree-list.tsx';
 import { loadLater, useLater } from './view/later.ts';
 import { lazily } from './view/lazily.tsx';
-import { useShown } from './view/live.ts';
 import { useUi } from './view/use-source.ts';
 
 const Detail = lazily(async () => (await import('./detail/detail.tsx')).Detail);
@@ -22,12 +21,12 @@ export function App(): JSX.Element {
   return (
     <div class={`app${hasSelection ? ' has-selection' : ''}`}>
       <Header />
-      <Banner />
+      {later && <later.Banner />}
       <main class="panes">
         <section class="side" aria-label="List">
           <Filters input={search} />
           <TreeList onSearch={() => search.current?.focus()} />
-          <Unloaded />
+          {later && <later.Unloaded />}
         </section>
         <section class="detail" aria-label="Detail">
           <Detail />
@@ -38,14 +37,4 @@ export function App(): JSX.Element {
       {later && <later.Announcer />}
     </div>
   );
-}
-
-/** Says that there is more than can be seen, or that there is nothing yet. */
-function Unloaded(): JSX.Element | null {
-  const status = useShown(({ connection }) => connection.status);
-  const isComplete = useShown((state) => state.isComplete);
-  const isEmpty = useShown(({ tasks, jobs }) => tasks.size + jobs.size === 0);
-  if (status === 'connecting') return <p class="hint">Loading…</p>;
-  if (isEmpty) return <p class="hint">Nothing here yet. Start a job, or a task with an agent.</p>;
-  return isComplete ? null : <p class="hint">Older jobs are not all loaded.</p>;
 }

@@ -2,10 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Icon, StateIcon } from './icons.tsx';
-import { clockTime, counted } from './model/words.ts';
+import { counted } from './model/words.ts';
 import { open } from './view/act.ts';
-import { useLater } from './view/later.ts';
-import { setPaused, useCurrent, useNow, usePausedAt, useShown } from './view/live.ts';
+import { setPaused, useCurrent, usePausedAt, useShown } from './view/live.ts';
 import { canOperate, setTheme } from './view/ui-store.ts';
 import { useUi } from './view/use-source.ts';
 
@@ -94,35 +93,5 @@ function ConnectionWord(): JSX.Element {
       <span class="dot" aria-hidden="true" />
       <span class="wide">{word}</span>
     </span>
-  );
-}
-
-/** Says that what is shown is not what is. */
-export function Banner(): JSX.Element | null {
-  const connection = useCurrent((state) => state.connection);
-  const pausedAt = usePausedAt();
-  const later = useLater();
-  useNow(connection.status === 'lost');
-  const { status, lastHeardAt, retryAt, error } = connection;
-  if (status === 'lost') {
-    const seconds = retryAt === null ? 0 : Math.ceil((retryAt - Date.now()) / 1_000);
-    return (
-      <div class="banner is-warning" data-testid="banner">
-        <Icon name="warning" />
-        <strong>{lastHeardAt === null ? 'Disconnected' : `Disconnected, showing the state of ${clockTime(lastHeardAt)}`}</strong>
-        <span>{seconds > 0 ? `Trying again in ${seconds} s` : 'Trying again…'}</span>
-      </div>
-    );
-  }
-  if (status === 'refused') return later && <later.Login message={error?.message ?? 'The server does not let this page in.'} />;
-  if (pausedAt === null) return null;
-  return (
-    <div class="banner" data-testid="banner">
-      <Icon name="pause" />
-      <strong>{`Paused, showing the state of ${clockTime(pausedAt)}`}</strong>
-      <button type="button" class="button" onClick={() => setPaused(false)}>
-        Resume
-      </button>
-    </div>
   );
 }

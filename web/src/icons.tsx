@@ -4,7 +4,6 @@ import { STATES, type StateKey } from './model/states.ts';
 
 const PATHS = {
   chevron: 'M6 4l4 4-4 4',
-  back: 'M10 3.5L5.5 8l4.5 4.5',
   close: 'M4 4l8 8M12 4l-8 8',
   plus: 'M8 3v10M3 8h10',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.6 10.6L14 14',
@@ -14,10 +13,6 @@ const PATHS = {
   sun: 'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.2 1.2M11.8 11.8L13 13M3 13l1.2-1.2M11.8 4.2L13 3',
   moon: 'M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1z',
   help: 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM6.2 6.2a1.9 1.9 0 1 1 2.7 1.9c-.6.3-.9.7-.9 1.3M8 11.4v.2',
-  copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
-  send: 'M8 13V3M3.8 7.2L8 3l4.2 4.2',
-  archive: 'M2 3h12v3H2zM3 6v7h10V6M6.5 9h3',
-  trash: 'M2.5 4.5h11M6 4.5V2.8h4v1.7M4 4.5l.6 9h6.8l.6-9',
   warning: 'M8 2L1.5 13.5h13zM8 6.5v3.2M8 11.6v.2',
   // States.
   permission: 'M8 1.8l5 1.9v3.8c0 3-2 5.5-5 6.7-3-1.2-5-3.7-5-6.7V3.7zM8 5v3.4M8 10.6v.2',
@@ -32,9 +27,12 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-export const Icon = ({ name }: { readonly name: IconName }): JSX.Element => (
+type IconProps = { readonly name: IconName; readonly path?: never } | { readonly name?: never; readonly path: string };
+
+/** @param path of an icon that is none of these */
+export const Icon = ({ name, path = PATHS[name as IconName] }: IconProps): JSX.Element => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-    <path d={PATHS[name]} />
+    <path d={path} />
   </svg>
 );
 

@@ -10,6 +10,7 @@ import { Icon } from '../icons.tsx';
 import { act } from '../view/act.ts';
 import { announce } from '../view/announce.ts';
 import { client, useCurrent } from '../view/live.ts';
+import { SEND } from './icon-paths.ts';
 
 const answerInWords = (answer: PromptAnswer): string =>
   'queued' in answer ? `Queued, number ${answer.position} in line` : 'Sent';
@@ -67,7 +68,7 @@ export function Composer({ session }: { readonly session: SessionView }): JSX.El
           {isSending ? 'Sending…' : (outcome?.words ?? (isOver ? '' : 'Enter sends, Shift+Enter breaks the line'))}
         </span>
         <button type="submit" class="button is-primary" disabled={isOver || isSending || !isOpen || text.trim() === ''}>
-          <Icon name="send" /> {isBusy ? 'Queue' : 'Send'}
+          <Icon path={SEND} /> {isBusy ? 'Queue' : 'Send'}
         </button>
       </div>
     </form>

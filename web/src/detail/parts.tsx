@@ -1,10 +1,11 @@
 /** What the details of all things are made of. */
 import type { ComponentChildren, JSX } from 'preact';
 import { Icon, StateIcon } from '../icons.tsx';
+import { jsonText } from '../model/long-words.ts';
 import type { Kind } from '../model/rows.ts';
 import type { StateKey } from '../model/states.ts';
-import { jsonText } from '../model/words.ts';
 import { act, select } from '../view/act.ts';
+import { BACK, COPY } from './icon-paths.ts';
 
 interface HeadProps {
   readonly kind: Kind;
@@ -21,7 +22,7 @@ export function Head({ kind, state, title, sentence, path, children }: HeadProps
     <header class="head">
       <nav class="path" aria-label="Where it lies">
         <button type="button" class="link back" onClick={() => select(null)}>
-          <Icon name="back" /> List
+          <Icon path={BACK} /> List
         </button>
         {path.map((step) => (
           <LinkTo key={step.id} {...step} />
@@ -95,7 +96,7 @@ const copy = (text: string): Promise<unknown> => act(navigator.clipboard.writeTe
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
   return (
     <button type="button" class="icon-button" aria-label={`Copy ${what.toLowerCase()}`} title="Copy" onClick={() => copy(text)}>
-      <Icon name="copy" />
+      <Icon path={COPY} />
     </button>
   );
 }

@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { JsonValue, PendingRequest } from '../../../src/doors/client/index.ts';
 import { StateIcon } from '../icons.tsx';
+import { clipped, jsonText } from '../model/long-words.ts';
 import { STATES } from '../model/states.ts';
-import { clipped, jsonText } from '../model/words.ts';
 import { act } from '../view/act.ts';
 import { client } from '../view/live.ts';
 

@@ -1,6 +1,6 @@
 /** What a job says of how far it is: a bar where a number can be made of it, else the value as it is. */
 import type { JSX } from 'preact';
-import { jsonText } from '../model/words.ts';
+import { jsonText } from '../model/long-words.ts';
 import { Section } from './parts.tsx';
 
 const TEXTS = ['message', 'text', 'step', 'stage', 'label'];

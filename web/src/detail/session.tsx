@@ -3,10 +3,11 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionView, WorkloadView } from '../../../src/doors/client/index.ts';
 import { Icon, StateIcon } from '../icons.tsx';
+import { ago, dateTime, elapsed } from '../model/long-words.ts';
 import { sessionTitle, shortId } from '../model/rows.ts';
 import { sessionSentence } from '../model/sentences.ts';
 import { jobState, STATES, sessionState } from '../model/states.ts';
-import { ago, counted, dateTime, elapsed } from '../model/words.ts';
+import { counted } from '../model/words.ts';
 import { act } from '../view/act.ts';
 import { client, shown, useNow, useShown } from '../view/live.ts';
 import { remove } from '../view/remove.ts';
@@ -16,6 +17,7 @@ import { useUi } from '../view/use-source.ts';
 import { ChartPane } from './chart-pane.tsx';
 import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
+import { TRASH } from './icon-paths.ts';
 import { Facts, Head, LinkTo, Section } from './parts.tsx';
 import { PendingQuestion } from './pending.tsx';
 import { StopButton } from './task.tsx';
@@ -68,7 +70,7 @@ export function SessionDetail({ session }: { readonly session: SessionView }): J
             <StopButton kind="session" id={sessionId} />
             <span class="actions-end">
               <button type="button" class="button is-quiet is-danger" onClick={() => remove({ kind: 'session', id: sessionId })}>
-                <Icon name="trash" /> Delete
+                <Icon path={TRASH} /> Delete
               </button>
             </span>
           </>

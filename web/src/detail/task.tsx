@@ -2,16 +2,17 @@
 import type { JSX } from 'preact';
 import { TASK_STATES, type TaskState, type TaskView } from '../../../src/doors/client/index.ts';
 import { Icon, StateIcon } from '../icons.tsx';
+import { ago, dateTime } from '../model/long-words.ts';
 import { sessionTitle } from '../model/rows.ts';
 import { sessionSentence, taskSentence } from '../model/sentences.ts';
 import { jobState, STATES, type StateKey, sessionState, taskState } from '../model/states.ts';
-import { ago, dateTime } from '../model/words.ts';
 import { act, open } from '../view/act.ts';
 import { client, shown, useNow, useShown } from '../view/live.ts';
 import { archive, remove } from '../view/remove.ts';
 import { stopAll, stopScope } from '../view/stop.ts';
 import { canOperate } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
+import { ARCHIVE, TRASH } from './icon-paths.ts';
 import { Facts, Head, LinkTo, Section } from './parts.tsx';
 
 const STATE_WORDS: Readonly<Record<TaskState, string>> = {
@@ -63,11 +64,11 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
             <span class="actions-end">
               {state !== 'archived' && (
                 <button type="button" class="button is-quiet" onClick={() => archive(taskId)}>
-                  <Icon name="archive" /> Archive
+                  <Icon path={ARCHIVE} /> Archive
                 </button>
               )}
               <button type="button" class="button is-quiet is-danger" onClick={() => remove(me)}>
-                <Icon name="trash" /> Delete
+                <Icon path={TRASH} /> Delete
               </button>
             </span>
           </>

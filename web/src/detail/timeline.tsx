@@ -4,7 +4,7 @@
 import type { JSX } from 'preact';
 import type { HistoryEntry } from '../../../src/doors/client/index.ts';
 import type { JobRow } from '../model/client.ts';
-import { clockTime, dateTime, duration, elapsed } from '../model/words.ts';
+import { clockTime, dateTime, duration, elapsed } from '../model/long-words.ts';
 import { Section } from './parts.tsx';
 
 const WORDS: Readonly<Record<HistoryEntry['type'], string>> = {

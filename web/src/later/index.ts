@@ -1,5 +1,8 @@
 /** What the first view can do without, and every page needs: loaded as soon as that view stands. */
+export { rowNote } from '../model/row-words.ts';
+export { Banner } from './banner.tsx';
+export { holdRows } from './hold.ts';
 export { onListKey } from './keys.ts';
-export { Login } from './login.tsx';
 export { Many } from './many.tsx';
 export { Announcer, Toasts } from './told.tsx';
+export { Unloaded } from './unloaded.tsx';

@@ -1,13 +1,13 @@
 /** One row: what it is, how it stands, and the one thing that can be done from here. */
 import type { JSX } from 'preact';
 import { Icon, StateIcon } from '../icons.tsx';
-import { jobTime, sessionNotes, silence } from '../model/row-words.ts';
 import type { Row } from '../model/rows.ts';
 import { isWorking, mayStillRun, STATES } from '../model/states.ts';
-import { counted, elapsed } from '../model/words.ts';
+import { jobTime, shortElapsed } from '../model/words.ts';
 import { cancelJob, select } from '../view/act.ts';
 import { useNow } from '../view/live.ts';
 import { ui } from '../view/ui-store.ts';
+import { ROW_HEIGHT } from './virtual-rows.tsx';
 
 /** Deeper ones are not indented further. */
 const DEEPEST = 6;
@@ -15,24 +15,24 @@ const DEEPEST = 6;
 export interface RowViewProps {
   readonly row: Row;
   readonly index: number;
-  readonly rowHeight: number;
   readonly isActive: boolean;
   readonly isSelected: boolean;
   readonly isMarked: boolean;
   readonly canOperate: boolean;
+  /** Comes later than the first view. */
+  readonly noteOf: ((row: Row, now: number) => string) | undefined;
 }
 
-export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked, canOperate }: RowViewProps): JSX.Element {
+export function RowView({ row, index, isActive, isSelected, isMarked, canOperate, noteOf }: RowViewProps): JSX.Element {
   const { key, kind, id, state, title, level, hasChildren, isOpen } = row;
   const now = useNow(isWorking(state));
   const tabIndex = isActive ? 0 : -1;
-  const note = noteOf(row, now);
+  const note = noteOf?.(row, now) ?? '';
   const canCancel = canOperate && row.kind === 'job' && row.item.completedAt === null && row.item.cancelRequestedAt === null;
   return (
     <div
       class={`row${isMarked ? ' is-marked' : ''}`}
       role="row"
-      id={`row-${key}`}
       data-key={key}
       data-kind={kind}
       data-id={id}
@@ -44,7 +44,7 @@ export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked,
       aria-setsize={row.siblings}
       aria-selected={isSelected}
       {...(hasChildren ? { 'aria-expanded': isOpen } : {})}
-      style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
+      style={{ top: `${index * ROW_HEIGHT}px`, height: `${ROW_HEIGHT}px` }}
       onClick={() => select({ kind, id })}
     >
       <span role="gridcell" class="row-name" style={{ paddingLeft: `${(Math.min(level, DEEPEST) - 1) * 18}px` }}>
@@ -112,19 +112,12 @@ export function RowView({ row, index, rowHeight, isActive, isSelected, isMarked,
   );
 }
 
-function noteOf(row: Row, now: number): string {
-  if (row.kind === 'job') return mayStillRun(row.item) ? '' : [silence(row.item, now), row.item.kind].filter(Boolean).join(', ');
-  if (row.kind === 'session') return [row.item.agentId, ...sessionNotes(row.item)].filter(Boolean).join(', ');
-  return row.isOpen || row.item.sessions.length === 0 ? '' : counted(row.item.sessions.length, 'session');
-}
-
 /** A job is not in the background of anything: it runs. */
 const wordOf = ({ kind, state }: Row): string =>
   kind === 'job' && state === 'background-running' ? 'Running' : STATES[state].word;
 
 function timeOf(row: Row, now: number): string {
   if (row.kind === 'job') return jobTime(row.item, now);
-  if (row.kind === 'session' && row.state === 'generating' && row.item.turn)
-    return elapsed(now - row.item.turn.startedAt).replace(/ (min|s|h)/g, (_, unit) => unit[0]);
+  if (row.kind === 'session' && row.state === 'generating' && row.item.turn) return shortElapsed(now - row.item.turn.startedAt);
   return '';
 }

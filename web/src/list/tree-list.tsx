@@ -1,6 +1,6 @@
 /** The list: rows, keys, the hold of the order, and what can be done with many at once. */
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { counted } from '../model/words.ts';
 import { useLater } from '../view/later.ts';
 import { useCurrent } from '../view/live.ts';
@@ -8,20 +8,7 @@ import { canOperate, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { RowView } from './row-view.tsx';
 import { useRows } from './use-rows.ts';
-import { reveal, VirtualRows } from './virtual-rows.tsx';
-
-const coarse = matchMedia('(pointer: coarse)');
-const heightNow = (): number => (coarse.matches ? 44 : 32);
-
-function useRowHeight(): number {
-  const [height, setHeight] = useState(heightNow);
-  useEffect(() => {
-    const look = (): void => setHeight(heightNow());
-    coarse.addEventListener('change', look);
-    return () => coarse.removeEventListener('change', look);
-  }, []);
-  return height;
-}
+import { ROW_HEIGHT, reveal, VirtualRows } from './virtual-rows.tsx';
 
 const keyAt = (event: Event): string | null =>
   (event.target as HTMLElement | null)?.closest?.<HTMLElement>('[data-key]')?.dataset.key ?? null;
@@ -30,7 +17,6 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const later = useLater();
   const list = useRows();
   const { rows, indexOf } = list;
-  const rowHeight = useRowHeight();
   const scroller = useRef<HTMLDivElement>(null);
   const wantsFocus = useRef(false);
   const active = useUi((state) => state.active);
@@ -50,7 +36,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const selectedKey = selected === null ? null : `${selected.kind}:${selected.id}`;
   const isKnown = selectedKey !== null && indexOf.has(selectedKey);
   useEffect(() => {
-    if (isKnown && selectedKey !== null) reveal(scroller.current, indexOf.get(selectedKey) ?? -1, rowHeight);
+    if (isKnown && selectedKey !== null) reveal(scroller.current, indexOf.get(selectedKey) ?? -1);
   }, [selectedKey, isKnown]);
 
   const goTo = (index: number): void => {
@@ -58,7 +44,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
     const row = rows[place];
     if (row === undefined) return;
     wantsFocus.current = true;
-    reveal(scroller.current, place, rowHeight);
+    reveal(scroller.current, place);
     ui.trigger.activated({ key: row.key });
     list.hold('focus', row.key);
   };
@@ -73,7 +59,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
         aria-rowcount={rows.length}
         onKeyDown={(event) => {
           if (!(event.target as HTMLElement).classList.contains('row')) return;
-          const page = Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight) - 1;
+          const page = Math.floor((scroller.current?.clientHeight ?? ROW_HEIGHT) / ROW_HEIGHT) - 1;
           if (later?.onListKey(event, { rows, index: activeIndex, page, goTo, search: onSearch })) event.preventDefault();
         }}
         onFocusIn={(event) => {
@@ -90,20 +76,22 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
         }}
         onPointerLeave={() => list.hold('pointer', null)}
       >
-        <VirtualRows scroller={scroller} count={rows.length} rowHeight={rowHeight} kept={rows.length > 0 ? activeIndex : -1}>
+        <VirtualRows scroller={scroller} count={rows.length} kept={rows.length > 0 ? activeIndex : -1}>
           {(index) => {
             const row = rows[index];
-            return row === undefined ? null : (
-              <RowView
-                key={row.key}
-                row={row}
-                index={index}
-                rowHeight={rowHeight}
-                isActive={index === activeIndex}
-                isSelected={row.key === selectedKey}
-                isMarked={marked.has(row.key)}
-                canOperate={operates}
-              />
+            return (
+              row && (
+                <RowView
+                  key={row.key}
+                  row={row}
+                  index={index}
+                  isActive={index === activeIndex}
+                  isSelected={row.key === selectedKey}
+                  isMarked={marked.has(row.key)}
+                  canOperate={operates}
+                  noteOf={later?.rowNote}
+                />
+              )
             );
           }}
         </VirtualRows>

@@ -2,8 +2,8 @@
  * The rows of the list, held still while somebody points at one or has the focus in it (DSH9).
  */
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { holdRows } from '../model/hold.ts';
 import { buildRows, type Row, type RowList } from '../model/rows.ts';
+import { useLater } from '../view/later.ts';
 import { shown, useShown } from '../view/live.ts';
 import { useUi } from '../view/use-source.ts';
 
@@ -19,6 +19,7 @@ export interface ShownRows extends Omit<RowList, 'rows'> {
 }
 
 export function useRows(): ShownRows {
+  const later = useLater();
   const version = useShown((state) => state.version);
   const search = useUi((ui) => ui.search);
   const show = useUi((ui) => ui.show);
@@ -33,9 +34,9 @@ export function useRows(): ShownRows {
     const isAsked = seen.search !== search || seen.show !== show || seen.refreshed !== refreshed;
     // Opening and closing is about the active row: what is above it has no reason to move.
     const anchor = seen.toggled === toggled ? (holders.current.pointer ?? holders.current.focus) : active;
-    const isHeld = !isAsked && anchor !== null && seen.indexOf.has(anchor);
-    const list = buildRows(shown.get(), { search, show, toggled, held: isHeld ? seen.indexOf : null });
-    const { rows, waiting } = isHeld ? holdRows(before, list.rows, anchor) : { rows: list.rows, waiting: 0 };
+    const holdRows = !isAsked && anchor !== null && seen.indexOf.has(anchor) ? later?.holdRows : undefined;
+    const list = buildRows(shown.get(), { search, show, toggled, held: holdRows === undefined ? null : seen.indexOf });
+    const { rows, waiting } = holdRows?.(before, list.rows, anchor as string) ?? { rows: list.rows, waiting: 0 };
     const indexOf = new Map(rows.map(({ key }, index) => [key, index]));
     last.current = { rows, indexOf, search, show, toggled, refreshed };
     return { ...list, rows, waiting, indexOf };

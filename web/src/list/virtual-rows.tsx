@@ -6,6 +6,9 @@
 import type { ComponentChildren, JSX, RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 
+/** Of a row, in pixels: fingers need more of them. */
+export const ROW_HEIGHT = matchMedia('(pointer: coarse)').matches ? 44 : 32;
+
 /** Rows drawn beyond each edge. */
 const MARGIN = 4;
 
@@ -17,20 +20,19 @@ interface Range {
 interface VirtualRowsProps {
   readonly scroller: RefObject<HTMLElement | null>;
   readonly count: number;
-  readonly rowHeight: number;
   /** Index of the row that must stay; -1 for none. */
   readonly kept: number;
   readonly children: (index: number) => ComponentChildren;
 }
 
-export function VirtualRows({ scroller, count, rowHeight, kept, children }: VirtualRowsProps): JSX.Element {
+export function VirtualRows({ scroller, count, kept, children }: VirtualRowsProps): JSX.Element {
   const [range, setRange] = useState<Range>({ from: 0, to: 30 });
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null) return;
     const look = (): void => {
-      const from = Math.max(0, Math.floor(element.scrollTop / rowHeight) - MARGIN);
-      const to = Math.ceil((element.scrollTop + element.clientHeight) / rowHeight) + MARGIN;
+      const from = Math.max(0, Math.floor(element.scrollTop / ROW_HEIGHT) - MARGIN);
+      const to = Math.ceil((element.scrollTop + element.clientHeight) / ROW_HEIGHT) + MARGIN;
       setRange((range) => (range.from === from && range.to === to ? range : { from, to }));
     };
     look();
@@ -41,24 +43,24 @@ export function VirtualRows({ scroller, count, rowHeight, kept, children }: Virt
       resized.disconnect();
       element.removeEventListener('scroll', look);
     };
-  }, [rowHeight]);
+  }, []);
   const to = Math.min(count, range.to);
   const from = Math.min(range.from, to);
   const indexes = Array.from({ length: to - from }, (_, place) => from + place);
   if (kept >= 0 && kept < from) indexes.unshift(kept);
   if (kept >= to && kept < count) indexes.push(kept);
   return (
-    <div class="rows" role="rowgroup" style={{ height: `${count * rowHeight}px` }}>
+    <div class="rows" role="rowgroup" style={{ height: `${count * ROW_HEIGHT}px` }}>
       {indexes.map(children)}
     </div>
   );
 }
 
 /** Scrolls no further than needed. */
-export function reveal(scroller: HTMLElement | null, index: number, rowHeight: number): void {
+export function reveal(scroller: HTMLElement | null, index: number): void {
   if (scroller === null || index < 0) return;
-  const top = index * rowHeight;
+  const top = index * ROW_HEIGHT;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top + rowHeight > scroller.scrollTop + scroller.clientHeight)
-    scroller.scrollTop = top + rowHeight - scroller.clientHeight;
+  else if (top + ROW_HEIGHT > scroller.scrollTop + scroller.clientHeight)
+    scroller.scrollTop = top + ROW_HEIGHT - scroller.clientHeight;
 }

@@ -1,26 +1,19 @@
 /** What a row says beside its title. */
 import type { SessionView } from '../../../src/model/activity.ts';
 import type { JobRow } from './client.ts';
-import { ago, counted, shortDuration } from './words.ts';
+import type { Row } from './rows.ts';
+import { mayStillRun } from './states.ts';
+import { counted, shortElapsed } from './words.ts';
 
-/** Silence of so many milliseconds is worth a word. */
-const SILENCE_MS = 60_000;
+/** Silence of this long is worth a word. */
+const MINUTE_MS = 60_000;
 
 /** "last heard 3 min ago"; null while it is not silent. */
 export function silence(job: JobRow, now: number): string | null {
   if (job.status !== 'running') return null;
   const heardAt = job.lastActivityAt ?? job.startedAt ?? now;
-  return now - heardAt < SILENCE_MS ? null : `last heard ${ago(now - heardAt)}`;
-}
-
-/** The time in a job's row: growing while it works, then what it took. */
-export function jobTime(job: JobRow, now: number): string {
-  const { status, createdAt, startedAt, completedAt } = job;
-  if (completedAt !== null) return startedAt === null ? '' : shortDuration(completedAt - startedAt);
-  const from = status === 'running' ? (startedAt ?? createdAt) : createdAt;
-  return shortDuration(Math.floor(Math.max(0, now - from) / 1_000) * 1_000)
-    .replace(/^0ms$/, '0s')
-    .replace('.0', '');
+  const minutes = Math.floor((now - heardAt) / MINUTE_MS);
+  return minutes < 1 ? null : `last heard ${minutes < 60 ? `${minutes} min` : shortElapsed(now - heardAt)} ago`;
 }
 
 export const sessionNotes = (session: SessionView): readonly string[] => [
@@ -30,3 +23,10 @@ export const sessionNotes = (session: SessionView): readonly string[] => [
   ...(session.uncertainCount > 0 ? [`${session.uncertainCount} perhaps ended`] : []),
   ...(session.endingAgents > 0 ? [`${counted(session.endingAgents, 'agent')} may still be running`] : []),
 ];
+
+/** Beside the title, as far as there is room. */
+export function rowNote(row: Row, now: number): string {
+  if (row.kind === 'job') return mayStillRun(row.item) ? '' : [silence(row.item, now), row.item.kind].filter(Boolean).join(', ');
+  if (row.kind === 'session') return [row.item.agentId, ...sessionNotes(row.item)].filter(Boolean).join(', ');
+  return row.isOpen || row.item.sessions.length === 0 ? '' : counted(row.item.sessions.length, 'session');
+}

@@ -6,9 +6,9 @@
 import type { SessionView, TaskView } from '../../../src/model/activity.ts';
 import type { ReasonCode } from '../../../src/model/records.ts';
 import type { JobRow } from './client.ts';
+import { ago, duration, elapsed, listed } from './long-words.ts';
 import { sessionNotes, silence } from './row-words.ts';
 import { jobState, mayStillRun, STATES, type StateKey } from './states.ts';
-import { ago, duration, elapsed, listed } from './words.ts';
 
 const REASONS: Readonly<Partial<Record<ReasonCode, string>>> = {
   timed_out: 'Timed out',

@@ -2,7 +2,8 @@
 import type { StopReport } from '../../../src/doors/client/index.ts';
 import type { Selected } from '../model/address.ts';
 import type { JobRow } from '../model/client.ts';
-import { counted, listed } from '../model/words.ts';
+import { listed } from '../model/long-words.ts';
+import { counted } from '../model/words.ts';
 import { act, cancelJob, open } from './act.ts';
 import { client, shown } from './live.ts';
 import { ui } from './ui-store.ts';

@@ -3,7 +3,7 @@
  *
  * DSH9  The row at the anchor and all above it keep their places: none leaves, none comes in between. Below, new rows appear.
  */
-import type { Row } from './rows.ts';
+import type { Row } from '../model/rows.ts';
 
 export interface HeldRows {
   readonly rows: readonly Row[];
