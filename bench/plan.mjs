@@ -58,8 +58,10 @@ async function measureReads(lab, key, size) {
   return lab.run('read', key, { ...place, workers: WORKERS, ids: filled.ids, gets: 200, lists: 50 });
 }
 
-const measureThroughput = async (lab, key) =>
-  lab.run('throughput', key, { ...(await lab.place(key)), workers: WORKERS, warmUp: lab.sizes.warmUp, jobs: lab.sizes.jobs });
+const measureThroughput = async (lab, key, more = {}) => {
+  const { warmUp, jobs } = lab.sizes;
+  return lab.run('throughput', key, { ...(await lab.place(key)), workers: WORKERS, warmUp, jobs, ...more });
+};
 
 export const PLAN = [
   {
@@ -67,7 +69,7 @@ export const PLAN = [
     title: (sizes) =>
       `throughput: ${sizes.warmUp} warm-up + ${count(sizes.jobs)} no-op jobs, ${WORKERS} workers, until all ended and stored`,
     subjects: [OURS, AT_PROCESS, 'bullmq', 'floor', 'floor-sync', 'p-queue', 'fastq'],
-    measure: measureThroughput,
+    measure: (lab, key) => measureThroughput(lab, key),
     figures: [
       { key: 'jobsPerSecond', head: 'jobs/s' },
       { key: 'cpuUsPerJob', head: 'CPU of this process, µs/job' },
@@ -246,6 +248,34 @@ export const PLAN = [
     targets: [
       { text: 'loop delay, p99 ms', figure: 'loopP99Ms', atMost: 20 },
       { text: 'loop delay, max ms', figure: 'loopMaxMs', atMost: 50 },
+    ],
+  },
+  {
+    id: 'H9',
+    title: (sizes) =>
+      `watched: H1 (${count(sizes.jobs)} jobs) unwatched, then with 100 event subscribers, after an inspector, with one`,
+    subjects: [OURS],
+    async measure(lab, key) {
+      const rate = async (watch) => (await measureThroughput(lab, key, { watch })).jobsPerSecond;
+      const alone = await rate(null);
+      const subscribed = await rate('subscribers');
+      const off = await rate('left');
+      const on = await rate('inspector');
+      // The machine may have changed its mind meanwhile.
+      const plain = (alone + (await rate(null))) / 2;
+      const shares = { subscribedShare: subscribed / plain, offShare: off / plain, onShare: on / plain };
+      return { plain, subscribed, off, on, ...shares };
+    },
+    figures: [
+      { key: 'plain', head: 'jobs/s, unwatched' },
+      { key: 'subscribed', head: '100 subscribers' },
+      { key: 'off', head: 'inspector gone' },
+      { key: 'on', head: 'inspector connected' },
+    ],
+    targets: [
+      { text: '100 subscribers against none', figure: 'subscribedShare', atLeast: 0.85 },
+      { text: 'an inspector that has gone against none', figure: 'offShare', atLeast: 0.95 },
+      { text: 'an inspector that is connected against none', figure: 'onShare', atLeast: 0.7 },
     ],
   },
   {

@@ -1,6 +1,7 @@
 /**
  * What the handler knows of whoever sends it requests: nothing of sockets, so that it serves any transport (spec 12).
  */
+import type { OffstageError } from '../model/errors.ts';
 import type { CallerIdentity } from './caller-identity.ts';
 import type { EventSink } from './event-sink.ts';
 import type { WireFields } from './rename.ts';
@@ -10,6 +11,8 @@ export type Frame = WireFields & { readonly type: string };
 
 export interface Connection {
   readonly caller: CallerIdentity;
+  /** Whether one more request is handled: null, or the error that is answered instead. */
+  admit?(): OffstageError | null;
   /** Where events go that were encoded once for all readers; without it they go through `send`, one by one. */
   readonly events?: EventSink;
   /** Takes a frame; resolves when there is room for more, or nobody is left to read it. Never rejects. */

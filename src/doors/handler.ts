@@ -57,6 +57,8 @@ export async function handle(offstage: Offstage, request: unknown, connection: C
   try {
     const fields = fieldsOf(request);
     requestId = requestIdOf(fields);
+    const tooMuch = connection.admit?.() ?? null;
+    if (tooMuch !== null) throw tooMuch;
     const schema = schemaOf(fields.action);
     if (schema === null) throw protocolError(unknownAction(fields.action));
     const name = fields.action as ActionName;
@@ -105,7 +107,8 @@ function tell(
     outcome: failure === null ? 'ok' : (failure.error_code as string),
     durationMs: Math.round(performance.now() - startedAt),
   };
-  tellCall(offstage, call, schema?.scope === 'operate');
+  // What was not let in has changed nothing, and may come in floods.
+  tellCall(offstage, call, schema?.scope === 'operate' && call.outcome !== 'limit.rate');
 }
 
 export function errorFrame(error: unknown, requestId: JsonValue): Frame {

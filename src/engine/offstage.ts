@@ -258,14 +258,14 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     return this.#core.bus.subscribe(callback);
   }
 
-  /** Tells of every live actor with its owner, then of what becomes of them; may throw. Returns a function that ends it. */
-  inspect(observer: InspectionObserver): () => void {
-    return this.#core.inspection.attach(observer);
-  }
-
   /** The folder that holds everything; null with a store of the host's own. */
   get dataDir(): string | null {
     return this.doors.dataDir;
+  }
+
+  /** Tells of every live actor with its owner, then of what becomes of them; may throw. Returns a function that ends it. */
+  inspect(observer: InspectionObserver): () => void {
+    return this.#core.inspection.attach(observer);
   }
 
   /** Everything at one instant, with the `seq` to follow from. */

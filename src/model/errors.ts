@@ -68,7 +68,7 @@ export const ERRORS = {
     (d: { dataDir: string; pid: number | null }) =>
       `The process${d.pid === null ? '' : ` ${d.pid}`} that owns ${d.dataDir} ended the connection before it answered.`,
   ),
-  'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
+  'control.protocol': spec(false, (d: Why) => `What was sent is not understood: ${d.message}.`),
   'control.unavailable': spec(
     true,
     (d: { dataDir: string; pid: number | null }) =>
@@ -96,6 +96,7 @@ export const ERRORS = {
     (d: { kind: string; platform: string }) => `Jobs of kind ${d.kind} do not run on ${d.platform}.`,
   ),
   'input.invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
+  'inspector.unavailable': spec(true, (d: Why) => `There is nothing to inspect: ${d.message}.`),
   'job.abandoned': spec(false, (d: Why) => d.message),
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),

@@ -1,24 +1,11 @@
 /** The page with a real engine behind it: first view, live change, cancel, both running kinds, and hostile text. */
-import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import { controlledExecutor } from '../../src/testing/index.ts';
 import { openDashboard, PHONE } from './open-page.ts';
+import { attestingAgent, colourOf, detailOf, rowOf, startBackgroundWork } from './page-parts.ts';
 
-const ATTESTS = { workloads: ['subagent', 'shell', 'monitor'], yield: true, handoff: true, snapshot: true } as const;
 const VIOLET = 'rgb(116, 55, 220)';
 const YELLOW = 'rgb(154, 107, 0)';
-
-/** What the page's own world has. */
-interface Styled {
-  getComputedStyle(element: unknown): { readonly color: string };
-}
-
-const rowOf = (page: Page, kind: 'task' | 'session' | 'job', id: string): Locator =>
-  page.locator(`[data-kind="${kind}"][data-id="${id}"]`);
-const stateOf = (row: Locator): Locator => row.locator('.state').first();
-const colourOf = (icon: Locator): Promise<string> =>
-  icon.evaluate((element) => (globalThis as unknown as Styled).getComputedStyle(element).color);
 
 describe('the first view', () => {
   it('shows what is there already: task, session and job, and how many run', async () => {
@@ -38,7 +25,7 @@ describe('the first view', () => {
   });
 
   it('shows the same in a second tab, and after a reload in the middle', async () => {
-    const mock = mockAgent({ attests: ATTESTS });
+    const mock = attestingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     await startBackgroundWork(dashboard.offstage, mock);
     const first = await dashboard.page({ hash: '/session/s1' });
@@ -76,7 +63,7 @@ describe('what happens', () => {
     const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'does not listen' });
     await work.started(jobId);
     const page = await dashboard.page({ hash: `/job/${jobId}` });
-    const detail = page.getByRole('region', { name: 'Detail' });
+    const detail = detailOf(page);
     await detail.getByRole('button', { name: 'Cancel this job' }).click();
     await detail.getByTestId('sentence').getByText('Cancelling…').waitFor();
     await rowOf(page, 'job', jobId).getByText('Cancelling…').waitFor();
@@ -103,17 +90,17 @@ describe('what happens', () => {
 
 describe('the two ways of running', () => {
   it('have one shape, a colour and a label of their own: generating before background', async () => {
-    const mock = mockAgent({ attests: ATTESTS });
+    const mock = attestingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     await startBackgroundWork(dashboard.offstage, mock);
     const page = await dashboard.page();
     const row = rowOf(page, 'session', 's1');
     await row.getByRole('img', { name: 'Background work is running', exact: true }).waitFor();
-    expect(await colourOf(stateOf(row))).toBe(VIOLET);
+    expect(await colourOf(row.locator('.state').first())).toBe(VIOLET);
     await page.getByTestId('task-state-background-running').waitFor();
     await dashboard.offstage.sessions.prompt('s1', { content: 'go on' });
     await row.getByRole('img', { name: 'Agent is generating', exact: true }).waitFor();
-    expect(await colourOf(stateOf(row))).toBe(YELLOW);
+    expect(await colourOf(row.locator('.state').first())).toBe(YELLOW);
     await page.getByTestId('task-state-generating').waitFor();
   });
 
@@ -121,7 +108,7 @@ describe('the two ways of running', () => {
     ['a desktop', {}],
     ['a phone', PHONE],
   ])('tell the composer whether it sends or queues, on %s', async (_, device) => {
-    const mock = mockAgent({ attests: ATTESTS });
+    const mock = attestingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     await startBackgroundWork(dashboard.offstage, mock);
     const page = await dashboard.page({ hash: '/session/s1', ...device });
@@ -155,7 +142,7 @@ describe('text', () => {
     const { jobId } = await offstage.spawn({ kind: 'evil', sessionId: evil, subject: evil, description: evil, input: { evil } });
     await offstage.wait(jobId);
     const page = await dashboard.page({ hash: `/job/${jobId}` });
-    const detail = page.getByRole('region', { name: 'Detail' });
+    const detail = detailOf(page);
     await detail.getByTestId('output').getByText(evil).waitFor();
     await detail.getByTestId('card').getByText(evil, { exact: true }).waitFor();
     for (const kind of ['session', 'task']) {
@@ -166,19 +153,3 @@ describe('text', () => {
     expect(await page.title()).not.toContain('pwned');
   });
 });
-
-/** A session whose agent is free, with a subagent behind it. */
-async function startBackgroundWork(
-  offstage: Awaited<ReturnType<typeof openDashboard>>['offstage'],
-  mock: ReturnType<typeof mockAgent>,
-): Promise<void> {
-  await offstage.tasks.create({ taskId: 't1', title: 'Find the fault' });
-  await offstage.sessions.create({ sessionId: 's1', taskId: 't1' });
-  const work = mock.nextPrompt();
-  await offstage.sessions.prompt('s1', { content: 'begin' });
-  const prompt = await work;
-  const { agent, generation } = prompt;
-  agent.emit({ type: 'capability', generation: 0, handoff: true, snapshot: true });
-  agent.emit({ type: 'workload.started', generation, kind: 'subagent', workloadId: 'w1' });
-  prompt.end();
-}

@@ -44,10 +44,10 @@ export const styleOf = <Name extends string>(element: Locator, ...names: Name[])
     return Object.fromEntries(wanted.map((name) => [name, style[name] ?? ''])) as Readonly<Record<Name, string>>;
   }, names);
 
-/** `data-key`, label or text of what has the focus. */
+/** `data-key`, label or text of what has the focus; `BODY` when nothing has. */
 export const focused = (page: Page): Promise<string> =>
   page.evaluate<string>(
-    `(() => { const { dataset, ariaLabel, textContent, tagName } = document.activeElement; return dataset.key ?? ariaLabel ?? (textContent.trim() || tagName); })()`,
+    `(() => { const { dataset, ariaLabel, textContent, tagName } = document.activeElement; return tagName === 'BODY' ? tagName : (dataset.key ?? ariaLabel ?? (textContent.trim() || tagName)); })()`,
   );
 
 /** Pixels by which the page is wider than its window. */

@@ -233,7 +233,34 @@ describe('the rows', () => {
 
 const briefly = ({ input: _i, description: _d, result: _r, resultText: _t, partialText: _p, ...row }: JobView): JobRow => row;
 
+/** What events do not say is read a little later. */
 async function expectSame(client: OffstageClient, offstage: Offstage<Executors>): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    const changed = nextChange(client);
+    try {
+      return await compare(client, offstage);
+    } catch (error) {
+      if (tries > 100) throw error;
+      await Promise.race([changed, late(error)]);
+    }
+  }
+}
+
+const nextChange = (client: OffstageClient): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = client.live.subscribe(() => {
+      stop();
+      resolve();
+    });
+  });
+
+/** When nothing changes any more, it stays as it is. */
+const late = (error: unknown): Promise<never> =>
+  new Promise((_, reject) => {
+    setTimeout(() => reject(error), 20_000).unref();
+  });
+
+async function compare(client: OffstageClient, offstage: Offstage<Executors>): Promise<void> {
   const { jobs, sessions, tasks } = client.live.get();
   const listed = await offstage.list({ limit: 1_000 });
   expect(new Map(jobs)).toEqual(new Map(listed.map((job) => [job.jobId, briefly(job)])));

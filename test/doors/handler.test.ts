@@ -223,7 +223,7 @@ describe('B55: whatever comes in is answered', () => {
     const connection = recordingConnection();
     await handle(engine.offstage, parseRequest(text), connection);
     expect(connection.frames).toMatchObject([{ type: 'error', request_id: null, error_code: 'control.protocol' }]);
-    expect(connection.frames[0]?.error).toMatch(/^The control socket was sent something it does not understand: .+\.$/);
+    expect(connection.frames[0]?.error).toMatch(/^What was sent is not understood: .+\.$/);
   });
 
   const REQUESTS: readonly (readonly [string, WireFields, string])[] = [

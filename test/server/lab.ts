@@ -107,10 +107,15 @@ export function clientOf(socket: WebSocket): Client {
   const frames: Frame[] = [];
   const waiting = new Set<{ matches: (frame: Frame) => boolean; resolve: (frame: Frame) => void }>();
   let lastId = 0;
+  const asked = new Map<unknown, (frame: Frame) => void>();
   socket.on('error', () => {});
   socket.on('message', (data) => {
     const frame = JSON.parse(String(data)) as Frame;
     frames.push(frame);
+    if (frame.type !== 'part') {
+      asked.get(frame.request_id)?.(frame);
+      asked.delete(frame.request_id);
+    }
     for (const entry of waiting) {
       if (!entry.matches(frame)) continue;
       waiting.delete(entry);
@@ -129,7 +134,7 @@ export function clientOf(socket: WebSocket): Client {
       lastId += 1;
       const id = `r${lastId}`;
       socket.send(JSON.stringify({ ...fields, action, request_id: id }));
-      return client.frameOf((frame) => frame.request_id === id && frame.type !== 'part');
+      return new Promise((resolve) => asked.set(id, resolve));
     },
     closed: new Promise((resolve) => socket.once('close', (code) => resolve(code))),
   };

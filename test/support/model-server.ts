@@ -42,6 +42,8 @@ export class ModelServer {
   pageRows = 1_000;
   /** `answers`: wait until they are let go one by one. */
   holdsAnswers = false;
+  /** That of the last snapshot that has reached a client. */
+  shownEpoch = '';
   /** Set to fail the next requests of an action. */
   readonly failing = new Map<string, WireFields>();
   #told = 0;
@@ -407,10 +409,13 @@ export class ModelSocket implements WebSocketLike {
     this.drop(1005);
   }
 
-  /** The n-th waiting answer is on its way. */
-  letGo(index: number): void {
+  /** The n-th waiting answer is on its way, behind everything that is, or before. */
+  letGo(index: number, isFirst = false): void {
     const [answer] = this.answers.splice(index, 1);
-    if (answer !== undefined) this.push(answer);
+    if (answer === undefined) return;
+    if (isFirst) this.frames.unshift(answer);
+    else this.frames.push(answer);
+    if (!this.holdsFrames) this.deliver();
   }
 
   subscribe({ after, request_id }: WireFields): void {
@@ -444,7 +449,9 @@ export class ModelSocket implements WebSocketLike {
   /** Hands over what is on its way, or so many of it. */
   deliver(most = Number.POSITIVE_INFINITY): void {
     for (let count = 0; count < most && this.frames.length > 0 && !this.hasEnded; count += 1) {
-      this.#emit('message', { data: JSON.stringify(this.frames.shift()) });
+      const frame = this.frames.shift() as WireFields;
+      if (frame.type === 'snapshot') this.#server.shownEpoch = frame.epoch as string;
+      this.#emit('message', { data: JSON.stringify(frame) });
     }
   }
 

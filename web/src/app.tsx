@@ -6,6 +6,7 @@ import { Filters } from './list/filters.tsx';
 import { TreeList } from './list/tree-list.tsx';
 import { loadLater, useLater } from './view/later.ts';
 import { lazily } from './view/lazily.tsx';
+import { useCurrent } from './view/live.ts';
 import { useUi } from './view/use-source.ts';
 
 const Detail = lazily(async () => (await import('./detail/detail.tsx')).Detail);
@@ -15,11 +16,12 @@ export function App(): JSX.Element {
   const later = useLater();
   const search = useRef<HTMLInputElement>(null);
   const isAsked = useUi(({ dialog }) => dialog !== null);
+  const isStale = useCurrent(({ connection }) => connection.status === 'lost');
   const hasSelection = useUi(({ selected }) => selected !== null);
   // The rest is at hand before anybody asks for it.
   useEffect(() => void loadLater().then(() => Promise.all([Detail.load(), Dialogs.load()])), []);
   return (
-    <div class={`app${hasSelection ? ' has-selection' : ''}`}>
+    <div class={`app${hasSelection ? ' has-selection' : ''}${isStale ? ' is-stale' : ''}`}>
       <Header />
       {later && <later.Banner />}
       <main class="panes">

@@ -11,7 +11,6 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../actors/clock.ts';
 import { reapProcess } from '../../executors/process-reaper.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
-import type { JsonValue } from '../../model/json.ts';
 import { findDataDir, readOwner } from '../../persistence/ownership.ts';
 import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
 import type { WireClient } from '../client/wire-client.ts';
@@ -101,6 +100,11 @@ export class Cli {
   /** Rejects when the verb is over: nothing that waits here outlives it. */
   async pause(ms: number): Promise<void> {
     await setTimeout(ms, undefined, { signal: this.#finished.signal });
+  }
+
+  /** Fires when the verb is over, also because it was interrupted. */
+  get finished(): AbortSignal {
+    return this.#finished.signal;
   }
 
   /** The verb is over: lets go of the folder, for good. */
@@ -230,7 +234,3 @@ async function cancelAll({ engine }: Door): Promise<void> {
   const ids = [...engine.jobsModel.get().live.keys()];
   await engine.cancelMany({ ids }, { reason: 'interrupted' }).catch(() => {});
 }
-
-/** Rows of an answer. */
-export const rowsOf = (value: JsonValue | undefined): readonly { readonly [name: string]: JsonValue }[] =>
-  (value ?? []) as readonly { readonly [name: string]: JsonValue }[];

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Cli, CommonOptions } from './cli.ts';
 import { type DoctorOptions, doctor } from './doctor.ts';
+import { type InspectOptions, inspect } from './inspect.ts';
 import { type CancelOptions, jobsCancel, jobsGet, jobsHistory, jobsOutput, type OutputOptions } from './job-verbs.ts';
 import { type JobsListOptions, jobsList } from './jobs-list.ts';
 import { jobsTail, type TailOptions } from './jobs-tail.ts';
@@ -181,6 +182,22 @@ The agent runs in the program that has the data folder open with the option agen
     'end the open turn; what runs in the background goes on',
     (cli, _: CommonOptions, id: string) => sessionsInterrupt(cli, id),
   );
+
+  verb(
+    program,
+    'inspect',
+    'follow the statecharts of what runs, and say where an inspector can look at them',
+    (cli, options: InspectOptions & CommonOptions) => inspect(cli, options),
+  )
+    .option('--job <id>', 'only this job; ends with it')
+    .option('--session <id>', 'only this session and its jobs')
+    .option('--task <id>', 'only this task, its sessions and their jobs')
+    .option('--token-file <file>', 'where the token of the server is; default: in the data folder')
+    .addHelpText(
+      'after',
+      `\nNeeds a program that serves the folder, such as offstage serve. The addresses that it prints let others look, and nothing else.
+With --json it prints the frames of @statelyai/inspect, one per line. Ends on Ctrl-C, and when the server goes.`,
+    );
 
   verb(program, 'doctor', 'look the data over', (cli, options: DoctorOptions & CommonOptions) => doctor(cli, options)).option(
     '--repair',

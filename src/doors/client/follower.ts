@@ -3,8 +3,8 @@
  *
  * FLW1  Events and snapshots are merged in the order in which they come, each before the next one is looked at.
  * FLW2  What `onEvent` is told is told after the rows show it, and only when it is news (LRW1).
- * FLW3  A `resync` in mid-stream is answered by a new subscription: its snapshot is the truth again. Not more often than once a second, and so that
- *       reading everything anew takes at most a fifth of the time: whoever fell behind because he is slow is not helped by more to read.
+ * FLW3  A `resync` in mid-stream is answered by a new subscription: its snapshot is the truth again. Once a second at most, and less often, down to
+ *       every 10 s, where reading everything anew takes long: whoever fell behind because he is slow is not helped by more to read.
  */
 import type { StopTimer } from '../../model/clock.ts';
 import type { OffstageEvent } from '../../model/events.ts';
@@ -19,6 +19,7 @@ import { readEverything } from './page-reader.ts';
 import { RowRefresher } from './row-refresher.ts';
 
 const RESUBSCRIBE_MS = 1_000;
+const LONGEST_MS = 10_000;
 const READING_SHARE = 4;
 
 export interface FollowerOptions extends Omit<LiveSource, 'signal'> {
@@ -106,7 +107,7 @@ export class Follower {
   #subscribeSoon(): void {
     const { clock } = this.#options;
     this.#isSubscribing = true;
-    const distanceMs = Math.max(RESUBSCRIBE_MS, READING_SHARE * this.#readingMs);
+    const distanceMs = Math.min(LONGEST_MS, Math.max(RESUBSCRIBE_MS, READING_SHARE * this.#readingMs));
     // A clock that was set back makes nobody wait longer.
     const waitMs = Math.min(Math.max(0, this.#subscribedAt + distanceMs - clock.now()), distanceMs);
     this.#stopTimer();

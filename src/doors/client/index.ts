@@ -53,10 +53,10 @@ export type {
   AwaitOptions,
   Cancelled,
   ClientSpawnOptions,
+  OnPart,
   OutputText,
   Spawned,
   StopAndWaitOptions,
   WhoAmI,
 } from './verbs.ts';
 export type { WebSocketClass, WebSocketLike } from './web-socket-wire.ts';
-export type { OnPart } from './wire-client.ts';

@@ -14,8 +14,8 @@ import { LiveModel } from './live-model.ts';
 import { LiveRows } from './live-rows.ts';
 import type { Connection, Live } from './live-state.ts';
 import { Reconnector, type ReconnectorOptions } from './reconnector.ts';
-import { Verbs } from './verbs.ts';
-import type { OnPart, WireClient } from './wire-client.ts';
+import { type OnPart, Verbs } from './verbs.ts';
+import type { WireClient } from './wire-client.ts';
 
 export interface ClientOptions extends Omit<ReconnectorOptions, 'onClient' | 'onChange' | 'onEnd'> {
   readonly types: readonly OffstageEvent['type'][] | null;

@@ -36,7 +36,9 @@ import {
 } from '../wire-names.ts';
 import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
 import { confirmedFromWire, stopReportFromWire } from '../wire-stop.ts';
-import type { OnPart } from './wire-client.ts';
+
+/** Gets a piece of a long answer, and where it stands in it. */
+export type OnPart = (text: string, offset: number) => Promise<void> | void;
 
 /** What to run. Without `kind`: an agent, which is asked `description`. */
 export type ClientSpawnOptions = Omit<SpawnOptions, 'kind'> & { readonly kind?: string };

@@ -1,14 +1,17 @@
 /**
- * The other end of the handler: asks, and gets answers and events, over any transport.
+ * The other end of the handler: asks, and gets answers and events, over any transport: one connection, until it ends.
  *
  * WCL1  Every request settles: with its answer, with the error it got, or with the one that ended the connection.
  * WCL2  Frames are taken one after the other; an event listener that returns a promise holds up those that follow.
  * WCL3  The listener hears a snapshot in its place among the events, before whoever asked for it has the answer.
  * WCL4  A callback for parts that throws ends the request it belongs to, with what it threw, and nothing else.
  */
+import type { OffstageEvent } from '../../model/events.ts';
 import { OffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
+import { rename, type WireFields } from '../rename.ts';
 import { failureFromWire } from '../wire-errors.ts';
+import { eventFromWire } from '../wire-events.ts';
+import { type OnPart, Verbs } from './verbs.ts';
 
 export interface Transport {
   send(request: WireFields): void;
@@ -16,9 +19,17 @@ export interface Transport {
   close(): void;
 }
 
-export type EventListener = (frame: WireFields) => Promise<void> | void;
-/** Gets a piece of a long answer, and where it stands in it. */
-export type OnPart = (text: string, offset: number) => Promise<void> | void;
+export type FrameListener = (frame: WireFields) => Promise<void> | void;
+
+/** What a subscription is about; everything, where nothing is named. */
+export interface FollowOptions {
+  readonly jobId?: string;
+  readonly sessionId?: string;
+  /** The job's output waits for this reader. */
+  readonly hold?: boolean;
+}
+
+const FOLLOW = { jobId: 'job_id', sessionId: 'session_id', hold: 'hold' } as const;
 
 interface Pending {
   readonly resolve: (answer: WireFields) => void;
@@ -26,10 +37,10 @@ interface Pending {
   readonly onPart: OnPart | undefined;
 }
 
-export class WireClient {
+export class WireClient extends Verbs {
   readonly #transport: Transport;
   readonly #pending = new Map<number, Pending>();
-  #onEvent: EventListener = () => {};
+  #onFrame: FrameListener = () => {};
   #lastId = 0;
   #end: OffstageError | null = null;
   #onEnd = (): void => {};
@@ -37,6 +48,7 @@ export class WireClient {
   readonly ended: Promise<void>;
 
   constructor(transport: Transport) {
+    super();
     this.#transport = transport;
     this.ended = new Promise((resolve) => {
       this.#onEnd = resolve;
@@ -54,9 +66,25 @@ export class WireClient {
     });
   }
 
-  /** Who gets the events of a subscription from now on. */
-  listen(listener: EventListener): void {
-    this.#onEvent = listener;
+  /** Who gets the frames of a subscription from now on. */
+  listen(listener: FrameListener): void {
+    this.#onFrame = listener;
+  }
+
+  /**
+   * Calls back with what happens from now on, until the connection ends or it is called again. Resolves when it has begun.
+   * @param onEvent the next event waits for the promise it returns
+   */
+  async follow(
+    options: FollowOptions,
+    onEvent: (event: OffstageEvent) => Promise<void> | void,
+  ): Promise<{ readonly seq: number; readonly epoch: string }> {
+    this.listen((frame) => {
+      const event = eventFromWire(frame);
+      return event === null ? undefined : onEvent(event);
+    });
+    const { seq, epoch } = await this.request('subscribe', rename(options, FOLLOW));
+    return { seq, epoch } as unknown as { readonly seq: number; readonly epoch: string };
   }
 
   /** The transport hands over a frame. Resolves when the next one may come. */
@@ -74,13 +102,13 @@ export class WireClient {
       this.#pending.delete(id as number);
       return pending.reject(error);
     }
-    if (type === 'snapshot') await this.#onEvent(frame);
+    if (type === 'snapshot') await this.#onFrame(frame);
     if (type === 'result' || type === 'snapshot') {
       if (pending === undefined) return;
       this.#pending.delete(id as number);
       return pending.resolve(frame);
     }
-    return this.#onEvent(frame);
+    return this.#onFrame(frame);
   }
 
   /** What has ended the connection; null while it stands. */

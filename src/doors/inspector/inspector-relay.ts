@@ -80,6 +80,11 @@ export class InspectorRelay {
     return this.#viewers.size;
   }
 
+  /** How many live actors it watches; none while nobody is connected. */
+  get actors(): number {
+    return this.#actors.size;
+  }
+
   /** Serves an open socket until either side closes it. Who may connect is for the host to decide. */
   accept(webSocket: WebSocket, filter: InspectorFilter = {}): void {
     // An error is followed by a close.
@@ -101,9 +106,15 @@ export class InspectorRelay {
     this.#schedule();
   }
 
+  /** Asks everybody for a sign of life; who has given none for some beats is dropped. For the host, about every ten seconds. */
+  beat(): void {
+    for (const viewer of this.#viewers) viewer.beat();
+  }
+
   /** Says goodbye to everybody and lets go of the engine; by itself, once that has closed. Nobody is served any more. */
   close(): void {
     this.#isClosed = true;
+    this.#tellChanges(performance.now() + BUDGET_MS);
     const viewers = [...this.#viewers];
     this.#viewers.clear();
     this.#stop();

@@ -11,6 +11,8 @@ import type { InspectorFilter, WatchedActor } from './watched-actor.ts';
 
 /** More than this is not written ahead of the reader. */
 const MOST_UNREAD_BYTES = 1024 * 1024;
+/** Beats without a sign of life: whoever looks at a breakpoint is not gone. */
+const PATIENCE = 6;
 const OPEN = 1;
 
 export class Viewer {
@@ -22,6 +24,7 @@ export class Viewer {
   /** Live actors, as far as it knows. */
   readonly #known = new Set<WatchedActor>();
   #isFull = false;
+  #silentBeats = 0;
 
   /** @param options.onRoom it reads again, and is owed something */
   constructor(
@@ -32,6 +35,9 @@ export class Viewer {
     this.#filter = options.filter;
     this.#frames = options.frames;
     this.#onRoom = options.onRoom;
+    webSocket.on('pong', () => {
+      this.#silentBeats = 0;
+    });
   }
 
   /** It can be told something now that it is owed. */
@@ -79,6 +85,12 @@ export class Viewer {
     }
     this.#send(this.#frames.snapshot(actor.owner.actorRef, actor.snapshot, actor.event, actor.changedAt));
     if (actor.isOver) this.#known.delete(actor);
+  }
+
+  beat(): void {
+    this.#silentBeats += 1;
+    if (this.#silentBeats > PATIENCE) this.terminate();
+    else if (this.#webSocket.readyState === OPEN) this.#webSocket.ping();
   }
 
   close(code: number, reason: string): void {

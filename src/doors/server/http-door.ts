@@ -12,7 +12,9 @@ import { sessionOfScope } from '../caller-identity.ts';
 import { handle, protocolError } from '../handler.ts';
 import { forbidden } from '../session-verbs.ts';
 import type { Gate } from './gate.ts';
-import { type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import { errorBody, type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
+import { INSPECTOR_PATHS, sendInspector } from './inspector-files.ts';
+import { inspectorFilter } from './inspector-query.ts';
 import type { Metrics } from './metrics.ts';
 import { openApiDocument } from './openapi.ts';
 import { isAllowedOrigin } from './origin-check.ts';
@@ -81,8 +83,10 @@ export class HttpDoor {
     if (path === '/login') return this.#login(asked);
     const code = query.get('code');
     if (path === '/' && code !== null) return this.#useCode(asked, code);
-    const caller = this.#callerOf(asked);
+    const isInspector = INSPECTOR_PATHS.has(path);
+    const caller = this.#callerOf(asked, isInspector ? query.get('token') : null);
     if (caller === null) return;
+    if (isInspector) return this.#inspector(asked, caller, path);
     if (path === '/api/openapi.json') return this.#openApi(asked);
     if (path === '/metrics') return this.#metrics(asked, caller);
     if (first === 'api') return this.#api(asked, caller);
@@ -90,10 +94,10 @@ export class HttpDoor {
   }
 
   /** Null: it was answered that there is no good token. */
-  #callerOf({ request, response }: Asked): CallerIdentity | null {
+  #callerOf({ request, response }: Asked, inUrl: string | null): CallerIdentity | null {
     const { gate } = this.#host;
     try {
-      const caller = gate.authenticate(request);
+      const caller = gate.authenticate(request, inUrl);
       const tooMuch = gate.rate(caller);
       if (tooMuch !== null) throw tooMuch;
       return caller;
@@ -158,7 +162,10 @@ export class HttpDoor {
   async #api(asked: Asked, caller: CallerIdentity): Promise<void> {
     const { request, response, segments, query } = asked;
     const routes = routesAt(segments);
-    if (routes.size === 0) throw notThere();
+    if (routes.size === 0) {
+      sendNotThere(response);
+      return;
+    }
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '');
     const matched = routes.get(method);
     if (matched === undefined) {
@@ -193,17 +200,22 @@ export class HttpDoor {
     sendText(response, 200, this.#host.metrics.text(), { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
   }
 
+  #inspector({ request, response, query }: Asked, caller: CallerIdentity, path: string): void {
+    if (!isMethod(request, response, ['GET'])) return;
+    refuseSessions(caller, 'the inspector');
+    inspectorFilter(query);
+    sendInspector(response, path, { query: String(query), host: request.headers.host ?? '' });
+  }
+
   async #page({ request, response, segments }: Asked): Promise<void> {
     if (!isMethod(request, response, ['GET'])) return;
     if (await this.#host.files.answer(segments, request, response, {})) return;
     if (segments.length === 1 && segments[0] === '') return sendNoDashboard(response);
-    throw notThere();
+    sendNotThere(response);
   }
 }
 
 const NOT_LET_IN: ReadonlySet<string> = new Set(['access.refused', 'access.unauthorized', 'limit.rate', 'limit.connections']);
-
-const notThere = () => protocolError('there is nothing at this path');
 
 /** @throws OffstageError `control.protocol` */
 function parseUrl(url: string | undefined): Pick<Asked, 'segments' | 'query'> {
@@ -232,8 +244,11 @@ function isMethod(
 }
 
 function methodRefused(response: ServerResponse, allow: string): void {
-  const { message, code } = protocolError(`only ${allow} are understood here`);
-  sendJson(response, 405, { error: message, error_code: code, retryable: false }, { Allow: allow });
+  sendJson(response, 405, errorBody(protocolError(`only ${allow} are understood here`)), { Allow: allow });
+}
+
+function sendNotThere(response: ServerResponse): void {
+  sendJson(response, 404, errorBody(protocolError('there is nothing at this path')));
 }
 
 /** Sends a browser that has got its cookie to the dashboard. */

@@ -2,5 +2,8 @@
 
 export type { Scope } from '../caller-identity.ts';
 export type { Call } from '../calls.ts';
+export type { Redact } from '../inspector/inspector-frames.ts';
+export { InspectorRelay, type InspectorRelayOptions } from '../inspector/inspector-relay.ts';
+export type { InspectorFilter } from '../inspector/watched-actor.ts';
 export { type OffstageServer, serve } from './serve.ts';
 export type { ServeOptions } from './serve-options.ts';

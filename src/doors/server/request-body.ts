@@ -16,23 +16,30 @@ const tooLarge = (bytes: number) => offstageError('limit.input_bytes', { bytes, 
 export async function readText(request: IncomingMessage): Promise<string> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > LIMITS.frameBytes) throw tooLarge(announced);
-  const parts: Buffer[] = [];
-  let bytes = 0;
+  const bytes = await collect(request);
   try {
-    for await (const part of request) {
-      bytes += (part as Buffer).length;
-      if (bytes > LIMITS.frameBytes) break;
-      parts.push(part as Buffer);
-    }
-  } catch {
-    throw protocolError('the body was cut off');
-  }
-  if (bytes > LIMITS.frameBytes) throw tooLarge(bytes);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw protocolError('the body is not valid UTF-8');
   }
+}
+
+/** Leaving a loop over the request would end its socket, and the answer with it. */
+function collect(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    const take = (part: Buffer): void => {
+      bytes += part.length;
+      parts.push(part);
+      if (bytes <= LIMITS.frameBytes) return;
+      request.off('data', take).pause();
+      reject(tooLarge(bytes));
+    };
+    request.on('data', take);
+    request.once('end', () => resolve(Buffer.concat(parts)));
+    request.once('close', () => reject(protocolError('the body was cut off')));
+  });
 }
 
 /** The fields of a JSON body; none of an empty one. @throws OffstageError as `readText`; `control.protocol`, `input.invalid` */

@@ -2,6 +2,7 @@
 import { namesOf, readOptions } from '../../engine/check-options.ts';
 import { invalidOption } from '../../engine/settings.ts';
 import type { Call } from '../calls.ts';
+import type { Redact } from '../inspector/inspector-frames.ts';
 import { isLoopback } from './origin-check.ts';
 import { isToken } from './tokens.ts';
 
@@ -21,6 +22,8 @@ export interface ServeOptions {
   readonly onAudit?: (entry: Call) => unknown;
   /** Milliseconds between signs of life, and between looks whether clients give one; default 10,000. */
   readonly heartbeatMs?: number;
+  /** What inspectors may see of an event, or of a context of an actor, instead of it; default: values under keys that look secret are withheld. */
+  readonly redact?: Redact;
   /** The dashboard's files; default: those of this package. */
   readonly dashboardDir?: string;
 }
@@ -45,6 +48,7 @@ const NAMES = namesOf<ServeOptions>({
   allowedOrigins: true,
   onAudit: true,
   heartbeatMs: true,
+  redact: true,
   dashboardDir: true,
 });
 
@@ -55,7 +59,7 @@ const LONGEST_HEARTBEAT_MS = 10 * 60_000;
 /** @throws OffstageError `config.invalid` */
 export function checkServeOptions(given: ServeOptions | undefined): CheckedOptions {
   const options = readOptions('options', given, NAMES, invalidOption);
-  const { host = '127.0.0.1', port = 0, token, onAudit, heartbeatMs = HEARTBEAT_MS, dashboardDir } = options;
+  const { host = '127.0.0.1', port = 0, token, onAudit, heartbeatMs = HEARTBEAT_MS, redact, dashboardDir } = options;
   if (typeof host !== 'string' || host === '') throw invalidOption('host', 'it must be an address or a name');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalidOption('port', 'it must be an integer of 0 to 65,535');
   if (token !== undefined && !isToken(token)) {
@@ -68,6 +72,7 @@ export function checkServeOptions(given: ServeOptions | undefined): CheckedOptio
   if (!(typeof heartbeatMs === 'number' && heartbeatMs >= SHORTEST_HEARTBEAT_MS && heartbeatMs <= LONGEST_HEARTBEAT_MS)) {
     throw invalidOption('heartbeatMs', `it must be ${SHORTEST_HEARTBEAT_MS} to ${LONGEST_HEARTBEAT_MS}`);
   }
+  if (redact !== undefined && typeof redact !== 'function') throw invalidOption('redact', 'it must be a function');
   if (dashboardDir !== undefined && (typeof dashboardDir !== 'string' || dashboardDir === '')) {
     throw invalidOption('dashboardDir', 'it must be a path');
   }

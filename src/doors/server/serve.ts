@@ -18,6 +18,8 @@ import { broadcasterOf } from '../broadcaster.ts';
 import type { Scope } from '../caller-identity.ts';
 import { observeCalls } from '../calls.ts';
 import { protocolError } from '../handler.ts';
+import { INSPECTOR_ORIGIN } from '../inspector/inspector-page.ts';
+import { InspectorRelay } from '../inspector/inspector-relay.ts';
 import { announceServer } from '../server-actions.ts';
 import { Gate } from './gate.ts';
 import { sendError } from './http-answer.ts';
@@ -49,8 +51,7 @@ const GOING_AWAY = 1001;
 const GOODBYE = 'the server closes';
 /** So many more than allowed are told that there are too many; beyond that they are just closed. */
 const MOST_SURPLUS = 64;
-/** Stately's inspector runs in a page of theirs. */
-const INSPECTOR_ORIGINS: ReadonlySet<string> = new Set(['https://stately.ai']);
+const INSPECTOR_ORIGINS: ReadonlySet<string> = new Set([INSPECTOR_ORIGIN]);
 
 /** Where the dashboard is built to, seen from `src` and from `dist` alike. */
 const DASHBOARD = join(import.meta.dirname, '..', '..', '..', 'dist', 'dashboard');
@@ -63,8 +64,14 @@ const DASHBOARD = join(import.meta.dirname, '..', '..', '..', 'dist', 'dashboard
  * const server = await serve(offstage, { port: 7070 });
  * console.log(server.oneTimeUrl());
  */
-export function serve<Kinds extends Executors>(engine: Offstage<Kinds>, given?: ServeOptions): Promise<OffstageServer> {
-  return serveWith(engine, given, { inspector: null });
+export async function serve<Kinds extends Executors>(engine: Offstage<Kinds>, given?: ServeOptions): Promise<OffstageServer> {
+  return serveWith(engine, given, { inspector: relayFor(engine as unknown as Offstage, given) });
+}
+
+function relayFor(offstage: Offstage, given: ServeOptions | undefined): InspectorRelay {
+  const onError = (error: unknown): void => offstage.doors.log('error', 'inspector.redact_failed', { error: String(error) });
+  const redact = given?.redact;
+  return new InspectorRelay(offstage, redact === undefined ? { onError } : { redact, onError });
 }
 
 /** The same, with what inspectors are told by. */
@@ -92,6 +99,7 @@ class RunningServer implements OffstageServer {
   readonly #metrics: Metrics;
   readonly #door: HttpDoor;
   readonly #upgrades: Upgrades;
+  readonly #inspector: InspectorDoor | null;
   readonly #sockets = new Set<Duplex>();
   /** Beyond the limit: each is told so once, and closed. */
   readonly #surplus = new WeakSet<Duplex>();
@@ -108,6 +116,7 @@ class RunningServer implements OffstageServer {
     this.#options = options;
     this.token = token;
     this.host = options.host;
+    this.#inspector = inspector;
     const { allowedHosts, allowedOrigins } = options;
     this.#gate = new Gate(new Tokens(token), { allowedHosts, allowedOrigins: allowedOrigins ?? new Set() });
     const files = new StaticFiles(options.dashboardDir ?? DASHBOARD);
@@ -198,6 +207,7 @@ class RunningServer implements OffstageServer {
       connection.heartbeat(seq === null ? null : { type: 'heartbeat', epoch, seq, at: Date.now() });
     }
     for (const stream of this.#door.streams) stream.heartbeat();
+    this.#inspector?.beat?.();
   }
 
   async #close(): Promise<void> {

@@ -4,6 +4,7 @@
  * TKF1  Only this user may read it, at no instant anybody else (mode 0600). It is there as a whole or not at all.
  * TKF2  It is made once and kept: who has it gets in after a restart too.
  */
+import { randomBytes } from 'node:crypto';
 import { chmod, link, open, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { offstageError } from '../../model/errors.ts';
@@ -50,8 +51,7 @@ async function read(path: string, log: Log): Promise<string | null> {
 }
 
 async function make(path: string): Promise<void> {
-  const draft = `${path}.${process.pid}.draft`;
-  await rm(draft, { force: true });
+  const draft = `${path}.${randomBytes(6).toString('hex')}.draft`;
   const file = await open(draft, 'wx', 0o600);
   try {
     await file.writeFile(`${newSecret()}\n`);

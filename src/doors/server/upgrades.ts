@@ -11,25 +11,21 @@ import { isOffstageError, type OffstageError, offstageError } from '../../model/
 import { LIMITS } from '../../model/limits.ts';
 import type { CallerIdentity } from '../caller-identity.ts';
 import { protocolError } from '../handler.ts';
-import { invalidField } from '../request-fields.ts';
+import type { InspectorFilter } from '../inspector/watched-actor.ts';
 import { SUBPROTOCOL } from './credentials.ts';
 import type { Gate } from './gate.ts';
 import { errorBody, errorHeaders, securityHeaders, statusOf } from './http-answer.ts';
 import { refuseSessions } from './http-door.ts';
+import { inspectorFilter } from './inspector-query.ts';
 import type { Metrics } from './metrics.ts';
 import type { OriginRules } from './origin-check.ts';
 import { WebSocketConnection } from './web-socket-connection.ts';
 
-/** What an inspector follows; nothing: everything. */
-export interface InspectSelection {
-  readonly jobId?: string;
-  readonly sessionId?: string;
-  readonly taskId?: string;
-}
-
 /** Whoever tells inspectors what goes on. */
 export interface InspectorDoor {
-  accept(webSocket: WebSocket, selection: InspectSelection): void;
+  accept(webSocket: WebSocket, filter: InspectorFilter): void;
+  /** About every ten seconds: for what drops those who are gone. */
+  beat?(): void;
 }
 
 export interface UpgradeHost {
@@ -94,12 +90,12 @@ export class Upgrades {
     // The page of the inspector cannot send headers.
     refuseSessions(this.#callerOf(request, query.get('token')), 'the inspector');
     if (inspector === null) throw protocolError('this server has no inspector');
-    const selection = selectionOf(query);
+    const filter = inspectorFilter(query);
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('error', () => {});
       this.inspectors.add(webSocket);
       webSocket.once('close', () => this.inspectors.delete(webSocket));
-      inspector.accept(webSocket, selection);
+      inspector.accept(webSocket, filter);
     });
   }
 
@@ -110,20 +106,6 @@ export class Upgrades {
     if (tooMuch !== null) throw tooMuch;
     return caller;
   }
-}
-
-const SELECTIONS = { job: 'jobId', session: 'sessionId', task: 'taskId' } as const;
-
-/** @throws OffstageError `input.invalid` */
-function selectionOf(query: URLSearchParams): InspectSelection {
-  const selection: Record<string, string> = {};
-  for (const [name, ours] of Object.entries(SELECTIONS)) {
-    const id = query.get(name);
-    if (id === null) continue;
-    if (id === '' || Buffer.byteLength(id) > LIMITS.idBytes) throw invalidField(name, 'it is no id');
-    selection[ours] = id;
-  }
-  return selection;
 }
 
 /** Answers an upgrade that is refused. */

@@ -8,6 +8,7 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import type { Offstage } from '../../engine/offstage.ts';
+import type { OffstageError } from '../../model/errors.ts';
 import type { CallerIdentity } from '../caller-identity.ts';
 import type { Connection, Frame } from '../connection.ts';
 import type { EventSink } from '../event-sink.ts';
@@ -22,12 +23,12 @@ const PATIENCE = 2;
 export interface WebSocketHost {
   readonly offstage: Offstage;
   readonly caller: CallerIdentity;
-  /** Null: the request may be handled; else why not. */
-  readonly admit: () => Error | null;
+  readonly admit: () => OffstageError | null;
 }
 
 export class WebSocketConnection implements Connection {
   readonly caller: CallerIdentity;
+  readonly admit: () => OffstageError | null;
   readonly events: EventSink;
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex & { readonly bytesRead?: number };
@@ -39,6 +40,7 @@ export class WebSocketConnection implements Connection {
 
   constructor(webSocket: WebSocket, socket: Duplex, host: WebSocketHost) {
     this.caller = host.caller;
+    this.admit = host.admit;
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#writer = new SocketWriter(socket);
@@ -54,7 +56,7 @@ export class WebSocketConnection implements Connection {
     this.#intake = new RequestIntake({
       offstage: host.offstage,
       connection: this,
-      read: (text) => host.admit() ?? (text === null ? protocolError('a frame must be text') : parseRequest(text)),
+      read: (text) => (text === null ? protocolError('a frame must be text') : parseRequest(text)),
       isStuck: () => writer.isStuck,
       pause: () => webSocket.pause(),
       resume: () => webSocket.resume(),

@@ -4,6 +4,9 @@ import { useState } from 'preact/hooks';
 import { lazily } from '../view/lazily.tsx';
 import { Section } from './parts.tsx';
 
+/** As it was left, until the page is left. */
+let wasOpen = true;
+
 const LiveCharts = lazily(async () => (await import('./live-charts.tsx')).LiveCharts);
 
 export interface ChartPaneProps {
@@ -14,12 +17,16 @@ export interface ChartPaneProps {
 }
 
 export function ChartPane(props: ChartPaneProps): JSX.Element {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(wasOpen);
+  const toggle = (): void => {
+    wasOpen = !isOpen;
+    setOpen(wasOpen);
+  };
   return (
     <Section
       title="Statechart"
       aside={
-        <button type="button" class="toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <button type="button" class="toggle" aria-expanded={isOpen} onClick={toggle}>
           {isOpen ? 'Hide' : 'Show'}
         </button>
       }

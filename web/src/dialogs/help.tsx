@@ -7,7 +7,7 @@ import { Modal } from './dialogs.tsx';
 const KEYS = [
   ['j, k or arrows', 'Next, previous row'],
   ['Right, left', 'Open, close a row'],
-  ['Home, End, Page Up, Page Down', 'Far steps'],
+  ['Home, End, PgUp, PgDn', 'Far steps'],
   ['Enter', 'Show the row'],
   ['x', 'Mark a job'],
   ['c', 'Cancel the job, or the marked ones'],

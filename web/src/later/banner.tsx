@@ -12,37 +12,39 @@ export function Banner(): JSX.Element | null {
   if (status === 'lost') {
     const seconds = retryAt === null ? 0 : Math.ceil((retryAt - Date.now()) / 1_000);
     return (
-      <div class="banner is-warning" data-testid="banner">
+      <aside class="banner is-warning" aria-label="Connection" data-testid="banner">
         <Icon name="warning" />
         <strong>{lastHeardAt === null ? 'Disconnected' : `Disconnected, showing the state of ${clockTime(lastHeardAt)}`}</strong>
         <span>{seconds > 0 ? `Trying again in ${seconds} s` : 'Trying again…'}</span>
-      </div>
+      </aside>
     );
   }
   if (status === 'refused') return <Login message={error?.message ?? 'The server does not let this page in.'} />;
   if (pausedAt === null) return null;
   return (
-    <div class="banner" data-testid="banner">
+    <aside class="banner" aria-label="Live updates" data-testid="banner">
       <Icon name="pause" />
       <strong>{`Paused, showing the state of ${clockTime(pausedAt)}`}</strong>
       <button type="button" class="button" onClick={() => setPaused(false)}>
         Resume
       </button>
-    </div>
+    </aside>
   );
 }
 
 function Login({ message }: { readonly message: string }): JSX.Element {
   return (
-    <form class="banner is-warning" method="post" action="login" data-testid="banner">
-      <Icon name="warning" />
-      <strong>{message}</strong>
-      <label>
-        Token <input name="token" type="password" autocomplete="off" required />
-      </label>
-      <button type="submit" class="button is-primary">
-        Let me in
-      </button>
-    </form>
+    <aside aria-label="Access">
+      <form class="banner is-warning" method="post" action="login" data-testid="banner">
+        <Icon name="warning" />
+        <strong>{message}</strong>
+        <label>
+          Token <input name="token" type="password" autocomplete="off" required />
+        </label>
+        <button type="submit" class="button is-primary">
+          Let me in
+        </button>
+      </form>
+    </aside>
   );
 }

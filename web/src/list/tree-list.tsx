@@ -1,9 +1,8 @@
 /** The list: rows, keys, the hold of the order, and what can be done with many at once. */
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { counted } from '../model/words.ts';
 import { useLater } from '../view/later.ts';
-import { useCurrent } from '../view/live.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { RowView } from './row-view.tsx';
@@ -23,10 +22,9 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const selected = useUi((state) => state.selected);
   const marked = useUi((state) => state.marked);
   const operates = useUi(canOperate);
-  const isStale = useCurrent(({ connection }) => connection.status === 'lost');
   const activeIndex = (active === null ? undefined : indexOf.get(active)) ?? 0;
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!wantsFocus.current) return;
     wantsFocus.current = false;
     scroller.current?.querySelector<HTMLElement>('.row[tabindex="0"]')?.focus({ preventScroll: true });
@@ -52,7 +50,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   return (
     <>
       <div
-        class={`list${isStale ? ' is-stale' : ''}`}
+        class="list"
         ref={scroller}
         role="treegrid"
         aria-label="Tasks, sessions and jobs"
@@ -96,11 +94,8 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
           }}
         </VirtualRows>
       </div>
-      {list.waiting > 0 && (
-        <button type="button" class="button waiting" onClick={list.refresh}>
-          {counted(list.waiting, 'new row')} above: show
-        </button>
-      )}
+      {/* It comes as soon as nobody points at the list. */}
+      {list.waiting > 0 && <p class="waiting">{counted(list.waiting, 'new row')} above</p>}
       {later && <later.Many list={list} operates={operates} />}
     </>
   );

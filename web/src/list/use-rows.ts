@@ -14,8 +14,6 @@ export interface ShownRows extends Omit<RowList, 'rows'> {
   readonly indexOf: ReadonlyMap<string, number>;
   /** Holds the row still; null lets the order be what it is. */
   hold(by: 'pointer' | 'focus', key: string | null): void;
-  /** Sorts anew at once, held or not. */
-  refresh(): void;
 }
 
 export function useRows(): ShownRows {
@@ -49,6 +47,5 @@ export function useRows(): ShownRows {
       holders.current[by] = key;
       if (wasHeld !== null && (holders.current.pointer ?? holders.current.focus) === null) setRefreshed((count) => count + 1);
     },
-    refresh: () => setRefreshed((count) => count + 1),
   };
 }

@@ -1,0 +1,150 @@
+/** What a person does: starts work, answers, cancels one or many, stops, archives and deletes; and may do nothing with a token for reading. */
+import { describe, expect, it } from 'vitest';
+import { controlledExecutor } from '../../src/testing/index.ts';
+import { openDashboard } from './open-page.ts';
+import { attestingAgent, detailOf, rowIn, rowOf, startBackgroundWork, startTurn } from './page-parts.ts';
+
+describe('starting', () => {
+  it('a command: the form starts it, and its output and its end are shown', async () => {
+    await using dashboard = await openDashboard();
+    const page = await dashboard.page();
+    await page.getByRole('button', { name: 'Job', exact: true }).click();
+    const form = page.getByRole('dialog', { name: 'New job' });
+    await form.getByLabel('Command', { exact: false }).fill('echo one; echo two');
+    await form.getByRole('button', { name: 'Start the job' }).click();
+    await form.waitFor({ state: 'detached' });
+    await page.getByTestId('output').getByText('two').waitFor();
+    await page.getByTestId('sentence').getByText('Completed').waitFor();
+    await page.getByTestId('durations').getByText('ran').waitFor();
+  });
+
+  it('any kind, with its input as JSON; a mistake is told and changes nothing', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work } });
+    const page = await dashboard.page();
+    await page.getByRole('button', { name: 'Job', exact: true }).click();
+    const form = page.getByRole('dialog', { name: 'New job' });
+    await form.getByRole('button', { name: 'Other kind' }).click();
+    await form.getByLabel('Kind').fill('wrong');
+    await form.getByLabel('Input (JSON)').fill('{"n": ');
+    expect(await form.getByRole('button', { name: 'Start the job' }).isDisabled()).toBe(true);
+    await form.getByLabel('Input (JSON)').fill('{"n": 1}');
+    await form.getByRole('button', { name: 'Start the job' }).click();
+    await page.getByTestId('toast').getByText('wrong').waitFor();
+    await form.getByLabel('Kind').fill('work');
+    await form.getByRole('button', { name: 'Start the job' }).click();
+    await form.waitFor({ state: 'detached' });
+    const [job] = await dashboard.offstage.list();
+    expect(job).toMatchObject({ kind: 'work', input: { n: 1 } });
+  });
+
+  it('a task with a session, whose agent takes a message', async () => {
+    const mock = attestingAgent();
+    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
+    const page = await dashboard.page();
+    await page.getByRole('button', { name: 'Task', exact: true }).click();
+    await page.getByLabel('Title').fill('Find the fault');
+    await page.getByRole('button', { name: 'Create the task' }).click();
+    await page.getByPlaceholder('Message the agent').fill('look at it');
+    await page.keyboard.press('Enter');
+    expect((await mock.nextPrompt()).content).toBe('look at it');
+    mock.emit({ type: 'output', generation: 1, text: 'I look at it.' });
+    await page.getByTestId('said').getByText('I look at it.').waitFor();
+  });
+});
+
+describe('answering', () => {
+  it('a permission is above everything, and what is chosen reaches the agent', async () => {
+    const mock = attestingAgent();
+    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
+    const { agent, generation } = await startTurn(dashboard.offstage, mock);
+    const options = [
+      { optionId: 'yes', name: 'Allow once', kind: 'allow_once' },
+      { optionId: 'no', name: 'Deny', kind: 'reject_once' },
+    ];
+    agent.emit({ type: 'permission.request', generation, requestId: 'r1', kind: 'permission', options });
+    const page = await dashboard.page({ hash: '/session/s1' });
+    await rowIn(page, 'task', 't1', 'permission').waitFor();
+    await page.getByTestId('pending').getByRole('button', { name: 'Allow once' }).click();
+    await rowIn(page, 'session', 's1', 'generating').waitFor();
+    expect(agent.answers).toEqual([{ requestId: 'r1', choice: 'yes' }]);
+  });
+});
+
+describe('cancelling and stopping', () => {
+  it('all that the filter shows, after asking, and nothing else', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work }, workers: 1 });
+    const { offstage } = dashboard;
+    const first = await offstage.spawn({ kind: 'work', subject: 'first' });
+    await work.started(first.jobId);
+    await Promise.all(['a', 'b', 'c'].map((subject) => offstage.spawn({ kind: 'work', subject })));
+    const page = await dashboard.page({ hash: '/?show=queued' });
+    await page.getByRole('button', { name: 'Cancel 3 jobs' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel 3 jobs' }).click();
+    await page.getByTestId('toast').getByText('3 jobs told to end').waitFor();
+    expect((await offstage.list({ status: 'cancelled' })).length).toBe(3);
+    expect((await offstage.get(first.jobId)).status).toBe('running');
+  });
+
+  it('everything in a task, named by what it is, at once', async () => {
+    const mock = attestingAgent();
+    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
+    await startBackgroundWork(dashboard.offstage, mock);
+    const { jobId } = await dashboard.offstage.spawn({
+      kind: 'command',
+      sessionId: 's1',
+      input: { command: 'sleep', args: ['600'] },
+    });
+    const page = await dashboard.page({ hash: '/task/t1' });
+    await rowIn(page, 'job', jobId, 'background-running').waitFor();
+    await page.getByRole('button', { name: 'Stop everything in this task (1 agent, 1 shell)' }).click();
+    await rowIn(page, 'job', jobId, 'cancelled').waitFor();
+    await rowIn(page, 'session', 's1', 'cancelled').waitFor();
+    await page.getByRole('button', { name: 'Stop everything' }).waitFor({ state: 'detached' });
+  });
+});
+
+describe('deleting and archiving', () => {
+  it('warns of live work, and does it only when that is confirmed', async () => {
+    const mock = attestingAgent();
+    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
+    await startBackgroundWork(dashboard.offstage, mock);
+    const page = await dashboard.page({ hash: '/task/t1' });
+    await page.getByRole('button', { name: 'Archive' }).click();
+    const question = page.getByRole('dialog');
+    await question.getByText('Work is still in progress').waitFor();
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    await question.waitFor({ state: 'detached' });
+    expect((await dashboard.offstage.tasks.get('t1')).state).toBe('open');
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await question.getByText('Work is still in progress').waitFor();
+    await question.getByRole('button', { name: 'Stop and delete' }).click();
+    await rowOf(page, 'task', 't1').waitFor({ state: 'detached' });
+    await expect(dashboard.offstage.tasks.get('t1')).rejects.toMatchObject({ code: 'task.not_found' });
+  });
+
+  it('archives without a question where the engine was told so', async () => {
+    const mock = attestingAgent();
+    await using dashboard = await openDashboard({ agents: { default: mock.factory }, confirmArchive: false });
+    await startBackgroundWork(dashboard.offstage, mock);
+    const page = await dashboard.page({ hash: '/task/t1' });
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await page.getByTestId('toast').getByText('The task is archived').waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+});
+
+describe('a token for reading', () => {
+  it('shows everything, and nothing that does something', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work } });
+    const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'look' });
+    const page = await dashboard.page({ hash: `/job/${jobId}`, scope: 'observe' });
+    await page.getByText('Read-only').waitFor();
+    await detailOf(page).getByTestId('sentence').getByText('Running').waitFor();
+    const names = await page.getByRole('button').allInnerTexts();
+    expect(names.filter((name) => /cancel this|stop|delete|task|^job$/i.test(name.trim()))).toEqual([]);
+    expect(await page.getByRole('checkbox').count()).toBe(0);
+  });
+});
