@@ -1,8 +1,9 @@
-/** What a person does: starts work, answers, cancels one or many, stops, archives and deletes; and may do nothing with a token for reading. */
+/** What a person does: starts work, cancels many, stops, archives and deletes. */
 import { describe, expect, it } from 'vitest';
 import { controlledExecutor } from '../../src/testing/index.ts';
+import { vouchingAgent, workBehind } from './agents.ts';
 import { openDashboard } from './open-page.ts';
-import { attestingAgent, detailOf, rowIn, rowOf, startBackgroundWork, startTurn } from './page-parts.ts';
+import { rowIn, rowOf } from './page-parts.ts';
 
 describe('starting', () => {
   it('a command: the form starts it, and its output and its end are shown', async () => {
@@ -39,7 +40,7 @@ describe('starting', () => {
   });
 
   it('a task with a session, whose agent takes a message', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     const page = await dashboard.page();
     await page.getByRole('button', { name: 'Task', exact: true }).click();
@@ -50,24 +51,6 @@ describe('starting', () => {
     expect((await mock.nextPrompt()).content).toBe('look at it');
     mock.emit({ type: 'output', generation: 1, text: 'I look at it.' });
     await page.getByTestId('said').getByText('I look at it.').waitFor();
-  });
-});
-
-describe('answering', () => {
-  it('a permission is above everything, and what is chosen reaches the agent', async () => {
-    const mock = attestingAgent();
-    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    const { agent, generation } = await startTurn(dashboard.offstage, mock);
-    const options = [
-      { optionId: 'yes', name: 'Allow once', kind: 'allow_once' },
-      { optionId: 'no', name: 'Deny', kind: 'reject_once' },
-    ];
-    agent.emit({ type: 'permission.request', generation, requestId: 'r1', kind: 'permission', options });
-    const page = await dashboard.page({ hash: '/session/s1' });
-    await rowIn(page, 'task', 't1', 'permission').waitFor();
-    await page.getByTestId('pending').getByRole('button', { name: 'Allow once' }).click();
-    await rowIn(page, 'session', 's1', 'generating').waitFor();
-    expect(agent.answers).toEqual([{ requestId: 'r1', choice: 'yes' }]);
   });
 });
 
@@ -88,9 +71,9 @@ describe('cancelling and stopping', () => {
   });
 
   it('everything in a task, named by what it is, at once', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const { jobId } = await dashboard.offstage.spawn({
       kind: 'command',
       sessionId: 's1',
@@ -107,9 +90,9 @@ describe('cancelling and stopping', () => {
 
 describe('deleting and archiving', () => {
   it('warns of live work, and does it only when that is confirmed', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const page = await dashboard.page({ hash: '/task/t1' });
     await page.getByRole('button', { name: 'Archive' }).click();
     const question = page.getByRole('dialog');
@@ -125,26 +108,12 @@ describe('deleting and archiving', () => {
   });
 
   it('archives without a question where the engine was told so', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory }, confirmArchive: false });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const page = await dashboard.page({ hash: '/task/t1' });
     await page.getByRole('button', { name: 'Archive' }).click();
     await page.getByTestId('toast').getByText('The task is archived').waitFor();
     expect(await page.getByRole('dialog').count()).toBe(0);
-  });
-});
-
-describe('a token for reading', () => {
-  it('shows everything, and nothing that does something', async () => {
-    const work = controlledExecutor();
-    await using dashboard = await openDashboard({ executors: { work } });
-    const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'look' });
-    const page = await dashboard.page({ hash: `/job/${jobId}`, scope: 'observe' });
-    await page.getByText('Read-only').waitFor();
-    await detailOf(page).getByTestId('sentence').getByText('Running').waitFor();
-    const names = await page.getByRole('button').allInnerTexts();
-    expect(names.filter((name) => /cancel this|stop|delete|task|^job$/i.test(name.trim()))).toEqual([]);
-    expect(await page.getByRole('checkbox').count()).toBe(0);
   });
 });

@@ -66,7 +66,7 @@ describe('ten thousand rows', () => {
       list.scrollTop = 0;
     });
     await page.locator('.row[aria-rowindex="1"]').waitFor();
-    expect(await focused(page)).toBe('job:quick-0');
+    await expect.poll(() => focused(page)).toBe('job:quick-0');
     await page.keyboard.press('Home');
     await page.locator('.row[aria-rowindex="1"]:focus').waitFor();
     expect(await page.locator('.row').count()).toBeLessThan(45);

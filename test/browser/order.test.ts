@@ -53,7 +53,7 @@ describe('the order', () => {
     expect(await listed(page)).toEqual(['job d', 'job a', 'job b', 'job c']);
   });
 
-  it('lets what is new above the pointer wait, says how much, and shows it when asked', async () => {
+  it('lets what is new above the row with the focus wait, says how much, and shows it when asked', async () => {
     const work = controlledExecutor();
     await using dashboard = await open(work);
     const { offstage } = dashboard;
@@ -63,7 +63,7 @@ describe('the order', () => {
       await offstage.spawn({ kind: 'work', jobId: `in ${sessionId}`, subject: `in ${sessionId}`, sessionId });
     }
     const page = await dashboard.page();
-    await rowIn(page, 'job', 'in lower', 'background-running').hover();
+    await rowIn(page, 'job', 'in lower', 'background-running').focus();
     const place = await rowOf(page, 'job', 'in lower').boundingBox();
     for (const jobId of ['d', 'e']) await offstage.spawn({ kind: 'work', jobId, subject: `job ${jobId}`, sessionId: 'upper' });
     const show = page.getByRole('button', { name: '2 new rows above: show' });
