@@ -64,7 +64,7 @@ describe('the first view', () => {
     expect(await rowOf(page, 'job', 'job-0').getAttribute('aria-selected')).toBe('true');
     await rowOf(page, 'job', 'job-0').waitFor();
     await page.goto(`${dashboard.server.url}#/nonsense/%E0%A4%A?show=nothing,,&q=`);
-    await page.getByText('Select something to see what it is doing.').waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 });
 

@@ -166,9 +166,12 @@ describe('what a job reports', () => {
     const page = await dashboard.page({ hash: `/job/${jobId}` });
     const output = page.getByTestId('output');
     await output.getByText('before').waitFor();
-    context.output('after\n');
-    await output.getByText('after').waitFor();
-    expect(await output.textContent()).toBe('before\nafter\n');
+    for (let line = 1; line <= 50; line += 1) context.output(`line ${line}\n`);
+    // The colours of terminals are left out.
+    context.output('\u001b[31mred\u001b[0m\n');
+    await output.getByText('red').waitFor();
+    const printed = ['before', ...Array.from({ length: 50 }, (_, index) => `line ${index + 1}`), 'red', ''].join('\n');
+    expect(await output.textContent()).toBe(printed);
     context.progress({ done: 3, total: 4, message: 'three of four' });
     await detailOf(page).getByText('75 %').waitFor();
     await detailOf(page).getByText('three of four').waitFor();
@@ -177,7 +180,7 @@ describe('what a job reports', () => {
     await detailOf(page).getByLabel('Text so far').getByText('so far so good').waitFor();
     await work.release(jobId, { answer: 42 });
     await detailOf(page).getByLabel('Result value').getByText('"answer": 42').waitFor();
-    expect(await output.textContent()).toBe('before\nafter\n');
+    expect(await output.textContent()).toBe(printed);
   });
 
   it('a failure names its code and its message', async () => {

@@ -17,6 +17,9 @@ import { type OpenOptions, open } from '../../src/open.ts';
 /** The phone of the mobile rows. */
 export const PHONE: BrowserContextOptions = { ...devices['Pixel 5'] };
 
+/** Of every wait for something on a page. */
+const TIMEOUT_MS = 15_000;
+
 let browser: Promise<Browser> | null = null;
 
 /** The browser of this run. */
@@ -55,6 +58,7 @@ class Watch implements AsyncDisposable {
     context.on('request', (request) => {
       if (new URL(request.url()).origin !== origin) note(`It has asked ${request.url()}`);
     });
+    context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
     this.#pages.push(page);
     return page;

@@ -10,7 +10,7 @@ let wasOpen = true;
 const LiveCharts = lazily(async () => (await import('./live-charts.tsx')).LiveCharts);
 
 export interface ChartPaneProps {
-  readonly kind: 'job' | 'session' | 'task';
+  readonly kind: 'job' | 'session' | 'task' | 'supervisor';
   readonly id: string;
   /** By the record. */
   readonly active: readonly string[];

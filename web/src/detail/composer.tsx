@@ -4,7 +4,7 @@
  * DSH18  "Sent" and "Queued" are the engine's answers; only the words before sending are foretold from the state that is shown.
  */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { PromptAnswer, SessionView } from '../../../src/doors/client/index.ts';
 import { Icon } from '../icons.tsx';
 import { act } from '../view/act.ts';
@@ -15,14 +15,33 @@ import { SEND } from './icon-paths.ts';
 const answerInWords = (answer: PromptAnswer): string =>
   'queued' in answer ? `Queued, number ${answer.position} in line` : 'Sent';
 
+/** What has become of a message that waited. */
+const TICKET_WORDS = {
+  accepted: 'Sent, after it had waited',
+  failed: 'Not sent: the agent did not take it',
+  cancelled: 'Taken back',
+  dropped: 'Dropped',
+  stopped: 'Not sent: the session was stopped',
+} as const;
+
 export function Composer({ session }: { readonly session: SessionView }): JSX.Element {
   const { sessionId, state, foregroundActivity, pending } = session;
   const [text, setText] = useState('');
   const [isSending, setSending] = useState(false);
-  const [outcome, setOutcome] = useState<{ readonly kind: string; readonly words: string } | null>(null);
+  const [outcome, setOutcome] = useState<{ readonly kind: string; readonly words: string; readonly ticketId?: string } | null>(
+    null,
+  );
   const isOpen = useCurrent(({ connection }) => connection.status === 'open');
   const isOver = state === 'failed' || state === 'cancelled';
   const isBusy = foregroundActivity === 'generating' || pending !== null;
+  const ticketId = outcome?.ticketId;
+  useEffect(() => {
+    if (ticketId === undefined) return;
+    return client.onEvent((event) => {
+      if (event.type !== 'session.ticket' || event.ticketId !== ticketId || event.status === 'queued') return;
+      setOutcome({ kind: event.status === 'accepted' ? 'sent' : 'none', words: TICKET_WORDS[event.status] });
+    });
+  }, [ticketId]);
   const send = async (): Promise<void> => {
     if (text.trim() === '' || isSending) return;
     setSending(true);
@@ -32,7 +51,7 @@ export function Composer({ session }: { readonly session: SessionView }): JSX.El
     if (answer === null) return;
     setText('');
     const words = answerInWords(answer);
-    setOutcome({ kind: 'queued' in answer ? 'queued' : 'sent', words });
+    setOutcome('queued' in answer ? { kind: 'queued', words, ticketId: answer.ticketId } : { kind: 'sent', words });
     announce(`${words}.`);
   };
   return (

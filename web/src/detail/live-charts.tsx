@@ -5,22 +5,16 @@ import '../chart/chart.css';
 import { useInspectFeed } from '../chart/inspect-feed.ts';
 import type { ChartPaneProps } from './chart-pane.tsx';
 
-/** Session and task: so many charts of their actors at most. */
-const SHOWN = 2;
-
 export function LiveCharts({ kind, id, active }: ChartPaneProps): JSX.Element {
-  const { status, actors } = useInspectFeed({ [`${kind}Id`]: id });
-  const own = actors.filter(({ machine, isOver }) => !isOver && (kind === 'job' ? machine === 'job' : machine !== 'job'));
-  const main = kind === 'job' ? own[0] : undefined;
+  // The engine has no owner to ask for: how it stands is known without.
+  const { status, actors } = useInspectFeed(kind === 'supervisor' ? null : { [`${kind}Id`]: id });
+  const live = actors.filter(({ isOver }) => !isOver);
+  const own = live.find(({ machine }) => machine === kind);
+  const activity = kind === 'session' ? live.find(({ machine }) => machine === 'session-activity') : undefined;
   return (
-    <div data-testid="charts" data-feed={status}>
-      <Chart machine={kind} active={main?.active ?? active} lastEdge={main?.lastEdge ?? null} />
-      {kind === 'session' &&
-        own
-          .slice(0, SHOWN)
-          .map(({ name, machine, active: on, lastEdge }) => (
-            <Chart key={name} machine={machine} active={on} lastEdge={lastEdge} />
-          ))}
+    <div class="charts" data-testid="charts" data-feed={status}>
+      <Chart machine={kind} active={own?.active ?? active} lastEdge={own?.lastEdge ?? null} />
+      {activity && <Chart machine="session-activity" active={activity.active} lastEdge={activity.lastEdge} />}
     </div>
   );
 }

@@ -7,6 +7,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JobRow } from '../model/client.ts';
 import { client, useCurrent, usePausedAt } from '../view/live.ts';
+import { followOutput } from './follow-output.ts';
 import { CopyButton, Section } from './parts.tsx';
 
 /** Characters kept on the page. */
@@ -43,31 +44,36 @@ function useOutput(jobId: string, status: JobRow['status']): Text | null {
       }
       setShown({ text, isCut });
     };
+    // What comes while it is read belongs behind it.
+    let meanwhile: (readonly [offset: number, piece: string])[] = [];
     const read = (): void => {
       end = -1;
       client.output(jobId).then(
         (answer) => {
           if (!isWanted) return;
           ({ text, isCut, end } = answer);
+          const pieces = meanwhile;
+          meanwhile = [];
+          for (const [offset, piece] of pieces) onPiece(offset, piece);
           draw();
         },
         () => {},
       );
     };
-    const stop = client.onEvent((event) => {
-      if (event.type !== 'job.output' || event.jobId !== jobId || end < 0) return;
-      const { offset, text: piece } = event;
-      if (offset > end) return read();
-      const fresh = piece.slice(end - offset);
-      if (fresh === '') return;
-      text += fresh;
-      end = offset + piece.length;
-      timer ??= setTimeout(draw, DRAW_MS);
-    });
-    read();
+    const onPiece = (offset: number, piece: string): void => {
+      if (end < 0) meanwhile.push([offset, piece]);
+      else if (offset > end) read();
+      else if (offset + piece.length > end) {
+        text += piece.slice(end - offset);
+        end = offset + piece.length;
+        timer ??= setTimeout(draw, DRAW_MS);
+      }
+    };
+    const stop = isOver ? null : followOutput(jobId, { onOpen: read, onPiece });
+    if (isOver) read();
     return () => {
       isWanted = false;
-      stop();
+      stop?.();
       if (timer !== null) clearTimeout(timer);
     };
   }, [jobId, isOpen, pausedAt, isOver]);

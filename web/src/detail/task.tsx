@@ -9,9 +9,10 @@ import { jobState, STATES, type StateKey, sessionState, taskState } from '../mod
 import { act, open } from '../view/act.ts';
 import { client, shown, useNow, useShown } from '../view/live.ts';
 import { archive, remove } from '../view/remove.ts';
-import { stopAll, stopScope } from '../view/stop.ts';
+import { isEnding, stopAll, stopScope } from '../view/stop.ts';
 import { canOperate } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
+import { ChartPane } from './chart-pane.tsx';
 import { ARCHIVE, TRASH } from './icon-paths.ts';
 import { Facts, Head, LinkTo, Section } from './parts.tsx';
 
@@ -100,6 +101,7 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
           </ul>
         </Section>
       )}
+      <ChartPane kind="task" id={taskId} active={[state]} />
       <Section title="Facts">
         <Facts
           facts={[
@@ -113,13 +115,27 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
   );
 }
 
-/** Names all that it ends; not there when nothing lives. */
+/** Names all that it ends; not there when nothing lives. What was told to end and does not can be ended without grace. */
 export function StopButton({ kind, id }: { readonly kind: 'task' | 'session'; readonly id: string }): JSX.Element | null {
   const scope = useShown(() => stopScope({ kind, id }));
-  if (scope === '') return null;
+  const ends = useShown(() => isEnding({ kind, id }));
   return (
-    <button type="button" class="button is-danger" onClick={() => stopAll({ kind, id })}>
-      <Icon name="stop" /> {`Stop everything in this ${kind} (${scope})`}
-    </button>
+    <>
+      {scope !== '' && (
+        <button type="button" class="button is-danger" onClick={() => stopAll({ kind, id })}>
+          <Icon name="stop" /> {`Stop everything in this ${kind} (${scope})`}
+        </button>
+      )}
+      {ends && (
+        <button
+          type="button"
+          class="button is-danger"
+          title="Without waiting any longer"
+          onClick={() => stopAll({ kind, id }, true)}
+        >
+          Stop by force
+        </button>
+      )}
+    </>
   );
 }

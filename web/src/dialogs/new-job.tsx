@@ -6,6 +6,7 @@ import { act, select } from '../view/act.ts';
 import { client, shown } from '../view/live.ts';
 import { ui } from '../view/ui-store.ts';
 import { Field, Modal } from './dialogs.tsx';
+import { AgentField } from './new-task.tsx';
 
 const MODES = [
   ['command', 'Command'],
@@ -40,6 +41,7 @@ export function NewJob(): JSX.Element {
   const [json, setJson] = useState('');
   const [subject, setSubject] = useState('');
   const [sessionId, setSessionId] = useState(sessionAtHand);
+  const [agentId, setAgentId] = useState('');
   const [cwd, setCwd] = useState('');
   const [seconds, setSeconds] = useState('');
   const input = parsed(json);
@@ -54,7 +56,10 @@ export function NewJob(): JSX.Element {
       ...(Number(seconds) > 0 ? { timeoutMs: Number(seconds) * 1_000 } : {}),
     };
     if (mode === 'other') return { ...common, kind: kind.trim(), input };
-    if (mode === 'agent') return { ...common, kind: 'agent', description: text, input: { prompt: text } };
+    if (mode === 'agent') {
+      const who = agentId.trim() === '' ? {} : { agentId: agentId.trim() };
+      return { ...common, ...who, kind: 'agent', description: text, input: { prompt: text } };
+    }
     const where = cwd.trim() === '' ? {} : { cwd: cwd.trim() };
     return { subject: text.trim().slice(0, 60), ...common, kind: 'command', input: { command: text, shell: true, ...where } };
   };
@@ -107,6 +112,7 @@ export function NewJob(): JSX.Element {
           />
         </Field>
       )}
+      {mode === 'agent' && <AgentField agentId={agentId} setAgentId={setAgentId} />}
       <Field label="Title" hint="One line; empty: made from the above">
         <input class="input" value={subject} onInput={(event) => setSubject(event.currentTarget.value)} />
       </Field>

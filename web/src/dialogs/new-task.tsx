@@ -62,7 +62,7 @@ export function NewSession({ taskId }: { readonly taskId: string | null }): JSX.
   );
 }
 
-function AgentField({
+export function AgentField({
   agentId,
   setAgentId,
 }: {

@@ -4,5 +4,6 @@ export { Banner } from './banner.tsx';
 export { holdRows } from './hold.ts';
 export { onListKey } from './keys.ts';
 export { Many } from './many.tsx';
+export { followScope } from './scope.ts';
 export { Announcer, Toasts } from './told.tsx';
 export { Unloaded } from './unloaded.tsx';

@@ -27,6 +27,7 @@ export const sessionNotes = (session: SessionView): readonly string[] => [
 /** Beside the title, as far as there is room. */
 export function rowNote(row: Row, now: number): string {
   if (row.kind === 'job') return mayStillRun(row.item) ? '' : [silence(row.item, now), row.item.kind].filter(Boolean).join(', ');
-  if (row.kind === 'session') return [row.item.agentId, ...sessionNotes(row.item)].filter(Boolean).join(', ');
+  if (row.kind === 'session')
+    return [row.item.agentId, row.item.interrupted && 'interrupted', ...sessionNotes(row.item)].filter(Boolean).join(', ');
   return row.isOpen || row.item.sessions.length === 0 ? '' : counted(row.item.sessions.length, 'session');
 }

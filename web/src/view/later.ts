@@ -20,5 +20,6 @@ export const useLater = (): Parts | null => useSource(source, (loaded) => loaded
 
 export async function loadLater(): Promise<void> {
   parts = await import('../later/index.ts');
+  parts.followScope();
   for (const listener of listeners) listener();
 }

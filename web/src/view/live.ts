@@ -9,7 +9,11 @@ import { connect, type LiveState } from '../../../src/doors/client/index.ts';
 import type { Source } from './use-source.ts';
 import { useSource } from './use-source.ts';
 
-export const client = connect({ url: new URL('.', location.href) });
+export const client = connect({
+  url: new URL('.', location.href),
+  // All but what jobs print, which may be very much: that is asked for by who looks at one.
+  types: ['job.status', 'job.progress', 'session.output', 'session.turn_ended', 'session.quiet', 'session.ticket'],
+});
 
 const listeners = new Set<() => void>();
 let paused: (LiveState & { readonly pausedAt: number }) | null = null;

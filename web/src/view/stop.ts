@@ -39,6 +39,16 @@ async function cancelAll(jobs: readonly JobRow[]): Promise<number> {
   return count;
 }
 
+/** Whether something of it was told to end and has not. */
+export function isEnding({ kind, id }: Selected): boolean {
+  const { sessions, jobs } = shown.get();
+  const isIn = ({ taskId, sessionId }: { readonly taskId: string; readonly sessionId: string }): boolean =>
+    id === (kind === 'task' ? taskId : sessionId);
+  for (const session of sessions.values()) if (session.endingAgents > 0 && isIn(session)) return true;
+  for (const job of jobs.values()) if (job.cancelRequestedAt !== null && job.completedAt === null && isIn(job)) return true;
+  return false;
+}
+
 /** "2 agents, 1 shell": what a stop of it would end; empty where nothing lives. */
 export function stopScope({ kind, id }: Selected): string {
   const { sessions, jobs } = shown.get();
@@ -58,8 +68,9 @@ export function stopScope({ kind, id }: Selected): string {
   ]);
 }
 
-export const stopAll = ({ kind, id }: Selected): Promise<unknown> =>
-  act(kind === 'task' ? client.stopTask(id) : client.stopSession(id), reportInWords);
+/** @param force no grace: what can be killed is killed, what cannot is not waited for */
+export const stopAll = ({ kind, id }: Selected, force = false): Promise<unknown> =>
+  act(kind === 'task' ? client.stopTask(id, { force }) : client.stopSession(id, { force }), reportInWords);
 
 function reportInWords(report: StopReport): string {
   const parts = [

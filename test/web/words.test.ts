@@ -1,0 +1,123 @@
+/** What the dashboard says, as data: durations, sentences, the address, and the store that the build puts in the place of @xstate/store. */
+import { createStore as createRealStore } from '@xstate/store';
+import { describe, expect, it } from 'vitest';
+import { formatAddress, parseAddress } from '../../web/src/model/address.ts';
+import type { JobRow } from '../../web/src/model/client.ts';
+import { ago, duration, elapsed } from '../../web/src/model/long-words.ts';
+import { rowNote } from '../../web/src/model/row-words.ts';
+import type { Row } from '../../web/src/model/rows.ts';
+import { jobSentence } from '../../web/src/model/sentences.ts';
+import { jobTime, shortDuration, shortElapsed } from '../../web/src/model/words.ts';
+import { createStore as createSmallStore } from '../../web/src/view/small-store.ts';
+
+describe('durations', () => {
+  it.each([
+    [-5, '0ms', '0s'],
+    [40, '40ms', '0s'],
+    [3_240, '3.2s', '3s'],
+    [9_960, '9s', '9s'],
+    [12_900, '12s', '12s'],
+    [200_000, '3m 20s', '3m 20s'],
+    [7_500_000, '2h 5m', '2h 5m'],
+    [172_800_000, '2d', '2d'],
+  ])('%d ms', (ms, short, growing) => {
+    expect(shortDuration(ms)).toBe(short);
+    expect(shortElapsed(ms)).toBe(growing);
+  });
+
+  it('in sentences', () => {
+    expect([duration(200_000), duration(40), elapsed(4_900), ago(200_000), ago(300)]).toEqual([
+      '3 min 20 s',
+      '40 ms',
+      '4 s',
+      '3 min ago',
+      'just now',
+    ]);
+  });
+});
+
+const NOW = 1_000_000;
+const job = (more: Partial<JobRow>): JobRow =>
+  ({
+    kind: 'command',
+    createdAt: NOW - 300_000,
+    startedAt: NOW - 290_000,
+    completedAt: null,
+    lastActivityAt: null,
+    cancelRequestedAt: null,
+    status: 'running',
+    detached: false,
+    bodyLive: true,
+    reasonCode: null,
+    ...more,
+  }) as JobRow;
+
+describe('DSH5: a job in a sentence', () => {
+  it.each<[string, Partial<JobRow>]>([
+    ['Waiting for a slot for 5 min', { status: 'queued', startedAt: null }],
+    ['Running for 4 min 50 s, last heard 4 min ago', {}],
+    ['Running for 4 min 50 s', { lastActivityAt: NOW - 1_000 }],
+    ['Cancelling… asked 4 s ago; it has not ended yet', { cancelRequestedAt: NOW - 4_000 }],
+    ['Completed in 2.0 s, 4 min ago', { status: 'completed', completedAt: NOW - 288_000, reasonCode: 'completed' }],
+    ['Timed out after 10 s, 4 min ago', { status: 'errored', completedAt: NOW - 280_000, reasonCode: 'timed_out' }],
+    [
+      'Cancelled before it started, 4 s ago',
+      { status: 'cancelled', startedAt: null, completedAt: NOW - 4_000, reasonCode: 'cancel.user' },
+    ],
+    [
+      'Cancelled by force after 10 s, 4 min ago; it may still be running',
+      { status: 'cancelled', completedAt: NOW - 280_000, reasonCode: 'cancel.timed_out', detached: true },
+    ],
+    [
+      'Lost when the engine died after 10 s, 4 min ago',
+      { status: 'errored', completedAt: NOW - 280_000, reasonCode: 'abandoned.crash' },
+    ],
+  ])('%s', (sentence, more) => {
+    expect(jobSentence(job(more), NOW)).toBe(sentence);
+  });
+
+  it('its time stands still after the end, whatever the clock says', () => {
+    const ended = job({ status: 'completed', completedAt: NOW - 288_000 });
+    expect([jobTime(ended, NOW), jobTime(ended, NOW + 9_999_999)]).toEqual(['2.0s', '2.0s']);
+  });
+
+  it('its row says when it was last heard of', () => {
+    expect(rowNote({ kind: 'job', item: job({}) } as Row, NOW)).toBe('last heard 4 min ago, command');
+  });
+});
+
+describe('DSH10: the address', () => {
+  it.each(['#/', '#/job/j%2F1?show=running,queued&q=a+b', '#/task/%3Cb%3E', '#/?q=x'])('%s comes back as it is', (address) => {
+    expect(formatAddress(parseAddress(address))).toBe(address);
+  });
+
+  it.each(['', '#', '#/nothing/1', '#/job', '#/job/%E0%A4%A', '#/?show=toString,__proto__,x'])('%s harms nothing', (address) => {
+    const { selected, search, show } = parseAddress(address);
+    expect(selected === null || selected.kind === 'job').toBe(true);
+    expect([search, show]).toEqual(['', []]);
+  });
+});
+
+describe('the small store', () => {
+  it.each([
+    ['@xstate/store', createRealStore],
+    ['the small one', createSmallStore],
+  ])('%s', (_, create) => {
+    const store = (create as typeof createRealStore)({
+      context: { count: 0, by: '' },
+      on: {
+        added: (context, { by, amount }: { by: string; amount: number }) => ({ count: context.count + amount, by }),
+        kept: (context) => context,
+      },
+    });
+    const told: number[] = [];
+    const subscription = store.subscribe(({ context }) => told.push(context.count));
+    store.trigger.added({ by: 'a', amount: 2 });
+    store.send({ type: 'added', by: 'b', amount: 3 });
+    store.trigger.kept();
+    subscription.unsubscribe();
+    store.trigger.added({ by: 'c', amount: 1 });
+    expect(store.getSnapshot().context).toEqual({ count: 6, by: 'c' });
+    expect(told).toEqual([2, 5]);
+  });
+});
