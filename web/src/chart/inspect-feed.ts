@@ -6,6 +6,7 @@
  * WIF3  What has ended stays for those who look at it, and is bounded.
  */
 import { useEffect, useState } from 'preact/hooks';
+import { closeQuietly } from '../view/close-quietly.ts';
 import { activePaths, type ChartName, type LastEdge } from './chart-states.ts';
 
 export interface InspectFilter {
@@ -114,7 +115,7 @@ export function followInspector(address: string, onChange: (feed: InspectFeed) =
     isOver = true;
     clearTimeout(retry);
     clearTimeout(telling);
-    webSocket?.close();
+    if (webSocket !== null) closeQuietly(webSocket);
   };
 }
 
