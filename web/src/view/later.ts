@@ -1,5 +1,6 @@
 /** Loads what comes after the first view, and tells when it is there. */
 import type * as Later from '../later/index.ts';
+import { current } from './live.ts';
 import { type Source, useSource } from './use-source.ts';
 
 type Parts = typeof Later;
@@ -19,7 +20,23 @@ const source: Source<Parts | null> = {
 export const useLater = (): Parts | null => useSource(source, (loaded) => loaded);
 
 export async function loadLater(): Promise<void> {
-  parts = await import('../later/index.ts');
+  try {
+    parts = await import('../later/index.ts');
+  } catch {
+    return reloadWhenBack();
+  }
   parts.followScope();
   for (const listener of listeners) listener();
+}
+
+/** The server has gone between the first view and this. Browsers try a module only once, so with the next connection the page begins anew. */
+function reloadWhenBack(): void {
+  let wasLost = false;
+  const look = (): void => {
+    const { status } = current.get().connection;
+    wasLost ||= status === 'lost';
+    if (wasLost && status === 'open') location.reload();
+  };
+  look();
+  current.subscribe(look);
 }
