@@ -5,7 +5,7 @@ import { Icon, StateIcon } from './icons.tsx';
 import { counted } from './model/words.ts';
 import { open } from './view/act.ts';
 import { setPaused, useCurrent, usePausedAt, useShown } from './view/live.ts';
-import { canOperate, setTheme } from './view/ui-store.ts';
+import { canOperate, switchTheme } from './view/ui-store.ts';
 import { useUi } from './view/use-source.ts';
 
 const LOGO = 'M2 13V3h5v10M7 13h7M9.5 13V6.5h3V13';
@@ -13,9 +13,7 @@ const LOGO = 'M2 13V3h5v10M7 13h7M9.5 13V6.5h3V13';
 export function Header(): JSX.Element {
   const operates = useUi(canOperate);
   const scope = useUi((ui) => ui.scope);
-  const theme = useUi((ui) => ui.theme);
   const pausedAt = usePausedAt();
-  const isDark = (theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
   return (
     <header class="bar">
       <h1 class="brand">
@@ -47,14 +45,8 @@ export function Header(): JSX.Element {
           </button>
         </>
       )}
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={isDark ? 'Use light colours' : 'Use dark colours'}
-        title={isDark ? 'Light' : 'Dark'}
-        onClick={() => setTheme(isDark ? 'light' : 'dark')}
-      >
-        <Icon name={isDark ? 'sun' : 'moon'} />
+      <button type="button" class="icon-button" aria-label="Light or dark" title="Light or dark" onClick={switchTheme}>
+        <Icon name="theme" />
       </button>
       <button type="button" class="icon-button wide" aria-label="Help" title="Help" onClick={() => open({ name: 'help' })}>
         <Icon name="help" />
@@ -77,7 +69,7 @@ function RunningBadge(): JSX.Element {
       title={`${counted(running, 'job')} running`}
     >
       <StateIcon state={running > 0 ? 'background-running' : 'idle'} of="badge" isMute />
-      {running.toLocaleString('en')} running
+      {running.toLocaleString('en')} <span class="roomy">running</span>
     </span>
   );
 }
