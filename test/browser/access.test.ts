@@ -88,9 +88,9 @@ describe('a token that may only look', () => {
     await rowIn(page, 'job', jobId, 'background-running').waitFor();
     await detailOf(page).getByRole('heading', { name: 'watched' }).waitFor();
     const noWord = /^(?!.*(?:\b(?:cancel|stop|delete|archive|interrupt|send|queue|mark)\b|^task$|^job$))/i;
-    const names = await page.locator('button:not(.chip)').evaluateAll((buttons) =>
-      buttons.map((button) => `${button.ariaLabel ?? ''} ${button.textContent}`.trim()),
-    );
+    const names = await page
+      .locator('button:not(.chip)')
+      .evaluateAll((buttons) => buttons.map((button) => `${button.ariaLabel ?? ''} ${button.textContent}`.trim()));
     expect(names.length).toBeGreaterThan(3);
     for (const name of names) expect(name).toMatch(noWord);
     expect(await page.getByRole('checkbox').count()).toBe(0);

@@ -10,7 +10,7 @@ import { badgeSays, connectionIs, detailOf, rowIn, rowOf, styleOf } from './page
 import { type Served, servedEngine } from './served.ts';
 
 /** What a browser says of a server that is not there. */
-const GONE = /WebSocket connection|ERR_(?:CONNECTION_REFUSED|INTERNET_DISCONNECTED)/;
+const GONE = /WebSocket connection|ERR_(?:CONNECTION_(?:REFUSED|RESET)|INTERNET_DISCONNECTED)/;
 
 /** Badge, rows and the engine's own list tell the same. */
 async function agreesWithList(page: Page, { client }: Served): Promise<void> {
@@ -69,8 +69,11 @@ describe('a server that was killed', () => {
     opened.ignore(GONE);
     await served.end('SIGKILL');
     await connectionIs(page, 'lost');
-    await page.getByTestId('banner').getByText(/^Disconnected, showing the state of \d\d:\d\d:\d\d$/).waitFor();
-    await page.locator('.list.is-stale').waitFor();
+    await page
+      .getByTestId('banner')
+      .getByText(/^Disconnected, showing the state of \d\d:\d\d:\d\d$/)
+      .waitFor();
+    await page.locator('.app.is-stale').waitFor();
     await rowIn(page, 'job', 'works', 'background-running').getByText('Running').waitFor();
     await badgeSays(page, 1);
     expect(await page.getByText(/stopped|has ended|Lost when/i).count()).toBe(0);
@@ -84,10 +87,32 @@ describe('a server that was killed', () => {
     await served.start();
     await connectionIs(page, 'open');
     await page.getByTestId('banner').waitFor({ state: 'detached' });
-    await page.locator('.list.is-stale').waitFor({ state: 'detached' });
+    await page.locator('.app.is-stale').waitFor({ state: 'detached' });
     await rowIn(page, 'job', 'works', 'errored').waitFor();
     await detailOf(page).getByTestId('sentence').getByText('Lost when the engine died').waitFor();
     await agreesWithList(page, served);
+  });
+
+  it('before all of the page was loaded: the rest comes with the next connection', async () => {
+    await using served = await servedEngine();
+    await served.client.spawn({ kind: 'listens', jobId: 'works' });
+    await using opened = await openPage(`${served.url}healthz`);
+    const { page } = opened;
+    opened.ignore(GONE);
+    let isCut = true;
+    await page.route(/assets\/later/, (route) => (isCut ? route.abort('connectionrefused') : route.continue()));
+    await page.goto(served.link);
+    await rowIn(page, 'job', 'works', 'background-running').waitFor();
+    await served.end('SIGKILL');
+    await connectionIs(page, 'lost');
+    isCut = false;
+    await served.start();
+    await connectionIs(page, 'open');
+    // Which the first view has not.
+    await page.getByRole('status').waitFor({ state: 'attached' });
+    await connectionIs(page, 'open');
+    await served.end('SIGKILL');
+    await page.getByTestId('banner').getByText('Disconnected, showing the state of').waitFor();
   });
 
   it('is found again by a page that comes with the same cookie, without another link', async () => {
@@ -106,7 +131,11 @@ describe('a server that was killed', () => {
 
 describe('a connection that is cut', () => {
   it('while the time of running work stands still, and goes on when it is back', async () => {
-    await using dashboard = await openDashboard({ executors: { waits: () => new Promise(() => {}) }, shutdownGraceMs: 1, log: () => {} });
+    await using dashboard = await openDashboard({
+      executors: { waits: () => new Promise(() => {}) },
+      shutdownGraceMs: 1,
+      log: () => {},
+    });
     const { jobId } = await dashboard.offstage.spawn({ kind: 'waits' });
     const page = await dashboard.page({ hash: `/job/${jobId}`, prepare: (page) => page.clock.install() });
     await rowIn(page, 'job', jobId, 'background-running').waitFor();
@@ -130,7 +159,10 @@ describe('paused', () => {
     await using dashboard = await openDashboard({ executors: { quick: () => 'done' } });
     const page = await dashboard.page();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByTestId('banner').getByText(/^Paused, showing the state of \d\d:\d\d:\d\d$/).waitFor();
+    await page
+      .getByTestId('banner')
+      .getByText(/^Paused, showing the state of \d\d:\d\d:\d\d$/)
+      .waitFor();
     const { jobId } = await dashboard.offstage.spawn({ kind: 'quick' });
     await dashboard.offstage.wait(jobId);
     // Announced all the same, so it has arrived.

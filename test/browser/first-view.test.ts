@@ -33,7 +33,9 @@ describe('the first view', () => {
     const jobs = 2_500;
     await using dashboard = await openDashboard({ executors: { quick: () => 'done' }, workers: 64 });
     const { offstage } = dashboard;
-    const spawned = await Promise.all(Array.from({ length: jobs }, (_, n) => offstage.spawn({ kind: 'quick', subject: `job ${n}` })));
+    const spawned = await Promise.all(
+      Array.from({ length: jobs }, (_, n) => offstage.spawn({ kind: 'quick', subject: `job ${n}` })),
+    );
     await offstage.waitMany(spawned.slice(-1_000).map(({ jobId }) => jobId));
     let wire: Wire | null = null;
     const prepare = async (page: Parameters<typeof wireOf>[0]): Promise<void> => {

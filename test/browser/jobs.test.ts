@@ -151,7 +151,9 @@ describe('times', () => {
     await page.clock.fastForward(30_000);
     await time.getByText(/^3\ds$/).waitFor();
     await page.clock.fastForward(180_000);
-    await sentenceOf(page).getByText(/Running for 3 min 3\d s, last heard 3 min ago/).waitFor();
+    await sentenceOf(page)
+      .getByText(/Running for 3 min 3\d s, last heard 3 min ago/)
+      .waitFor();
     await rowOf(page, 'job', jobId).getByText('last heard 3 min ago').waitFor();
   });
 });

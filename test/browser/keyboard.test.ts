@@ -118,7 +118,8 @@ describe('with the keyboard alone', () => {
       const { outlineStyle, outlineWidth } = await styleOf(ring, 'outlineStyle', 'outlineWidth');
       expect([name, outlineStyle, Number.parseFloat(outlineWidth)]).toEqual([name, 'solid', 2]);
     }
-    for (const wanted of ['Search tasks, sessions and jobs', 'task:default', 'Cancel this job', 'Help']) expect(seen).toContain(wanted);
+    for (const wanted of ['Search tasks, sessions and jobs', 'task:default', 'Cancel this job', 'Help'])
+      expect(seen).toContain(wanted);
   });
 });
 
@@ -156,7 +157,8 @@ describe('single letters', () => {
     await press(page, '?');
     const help = page.getByRole('dialog', { name: 'Help' });
     await help.getByText('Cancel the job, or the marked ones').waitFor();
-    for (const label of ['Agent is generating', 'Background work is running']) await help.getByText(label, { exact: true }).waitFor();
+    for (const label of ['Agent is generating', 'Background work is running'])
+      await help.getByText(label, { exact: true }).waitFor();
     await press(page, 'Escape');
     await help.waitFor({ state: 'detached' });
     await focusOn(page, 'job:j0');

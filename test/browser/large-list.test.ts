@@ -32,7 +32,9 @@ beforeAll(async () => {
   });
   const { offstage } = dashboard;
   const many = (kind: string, count: number) =>
-    Promise.all(Array.from({ length: count }, (_, n) => offstage.spawn({ kind, jobId: `${kind}-${n}`, subject: `${kind} number ${n}` })));
+    Promise.all(
+      Array.from({ length: count }, (_, n) => offstage.spawn({ kind, jobId: `${kind}-${n}`, subject: `${kind} number ${n}` })),
+    );
   await many('quick', COMPLETED);
   const failed = await many('broken', FAILED);
   await offstage.waitMany(failed.map(({ jobId }) => jobId));
@@ -128,7 +130,10 @@ describe('ten thousand rows', () => {
     const page = await dashboard.page({ hash: '/?show=queued' });
     await countIs(page, QUEUED + HOLDERS);
     await page.getByRole('button', { name: `Cancel ${QUEUED} jobs` }).click();
-    await page.getByRole('dialog').getByRole('button', { name: `Cancel ${QUEUED} jobs` }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: `Cancel ${QUEUED} jobs` })
+      .click();
     await page.getByTestId('toast').getByText(`${QUEUED} jobs told to end.`).waitFor();
     await chipOf(page, 'cancelled').getByText(String(QUEUED), { exact: true }).waitFor();
     await chipOf(page, 'queued').getByText('0', { exact: true }).waitFor();

@@ -29,29 +29,32 @@ describe('the order', () => {
     expect(await listed(page)).toEqual(['job b', 'job a', 'job c']);
   });
 
-  it.each(['pointer', 'focus'])('stays while the %s is on a row; the row changes in its place, and moves afterwards', async (by) => {
-    const work = controlledExecutor();
-    await using dashboard = await open(work);
-    await threeJobs(dashboard);
-    const page = await dashboard.page();
-    await rowIn(page, 'job', 'a', 'background-running').waitFor();
-    if (by === 'pointer') await rowOf(page, 'job', 'b').hover();
-    else await rowOf(page, 'job', 'b').focus();
-    const before = await rowOf(page, 'job', 'b').boundingBox();
-    await work.release('c');
-    await rowIn(page, 'job', 'c', 'completed').waitFor();
-    await work.fail('b', new Error('no'));
-    await rowIn(page, 'job', 'b', 'errored').waitFor();
-    await dashboard.offstage.spawn({ kind: 'work', jobId: 'd', subject: 'job d' });
-    // What is new comes behind, where it moves nothing.
-    await rowIn(page, 'job', 'd', 'background-running').waitFor();
-    expect(await listed(page)).toEqual(['job c', 'job b', 'job a', 'job d']);
-    expect(await rowOf(page, 'job', 'b').boundingBox()).toEqual(before);
-    if (by === 'pointer') await page.mouse.move(900, 500);
-    else await page.getByPlaceholder('Search').focus();
-    await page.locator('.row[data-id="d"][aria-rowindex="3"]').waitFor();
-    expect(await listed(page)).toEqual(['job d', 'job a', 'job b', 'job c']);
-  });
+  it.each(['pointer', 'focus'])(
+    'stays while the %s is on a row; the row changes in its place, and moves afterwards',
+    async (by) => {
+      const work = controlledExecutor();
+      await using dashboard = await open(work);
+      await threeJobs(dashboard);
+      const page = await dashboard.page();
+      await rowIn(page, 'job', 'a', 'background-running').waitFor();
+      if (by === 'pointer') await rowOf(page, 'job', 'b').hover();
+      else await rowOf(page, 'job', 'b').focus();
+      const before = await rowOf(page, 'job', 'b').boundingBox();
+      await work.release('c');
+      await rowIn(page, 'job', 'c', 'completed').waitFor();
+      await work.fail('b', new Error('no'));
+      await rowIn(page, 'job', 'b', 'errored').waitFor();
+      await dashboard.offstage.spawn({ kind: 'work', jobId: 'd', subject: 'job d' });
+      // What is new comes behind, where it moves nothing.
+      await rowIn(page, 'job', 'd', 'background-running').waitFor();
+      expect(await listed(page)).toEqual(['job c', 'job b', 'job a', 'job d']);
+      expect(await rowOf(page, 'job', 'b').boundingBox()).toEqual(before);
+      if (by === 'pointer') await page.mouse.move(900, 500);
+      else await page.getByPlaceholder('Search').focus();
+      await page.locator('.row[data-id="d"][aria-rowindex="3"]').waitFor();
+      expect(await listed(page)).toEqual(['job d', 'job a', 'job b', 'job c']);
+    },
+  );
 
   it('lets what is new above the row with the focus wait, says how much, and shows it when asked', async () => {
     const work = controlledExecutor();

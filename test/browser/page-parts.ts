@@ -3,7 +3,8 @@ import type { Locator, Page } from 'playwright-core';
 
 export type RowKind = 'task' | 'session' | 'job';
 
-export const rowOf = (page: Page, kind: RowKind, id: string): Locator => page.locator(`.row[data-kind="${kind}"][data-id="${id}"]`);
+export const rowOf = (page: Page, kind: RowKind, id: string): Locator =>
+  page.locator(`.row[data-kind="${kind}"][data-id="${id}"]`);
 
 /** The row, once it shows this state. */
 export const rowIn = (page: Page, kind: RowKind, id: string, state: string): Locator =>

@@ -101,41 +101,46 @@ describe('a session with work behind it', () => {
     await page.getByTestId('task-state-background-running').waitFor();
     await dashboard.offstage.sessions.stop('s1', { force: true });
     await rowIn(page, 'session', 's1', 'cancelled').waitFor();
-    expect(await page.locator('[data-testid$="-state-background-running"]:not([data-testid^="badge"], [data-testid^="chip"])').count()).toBe(0);
+    expect(
+      await page.locator('[data-testid$="-state-background-running"]:not([data-testid^="badge"], [data-testid^="chip"])').count(),
+    ).toBe(0);
     expect((await dashboard.offstage.sessions.get('s1')).foregroundActivity).toBeNull();
   });
 
   it.each([
     ['', {}],
     [' (L168: on a phone)', PHONE],
-  ])('L164, L165: shows that it works and takes input; queues while it speaks; and is clear when it is done%s', async (_, device) => {
-    const mock = vouchingAgent();
-    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    const first = await workBehind(dashboard, mock);
-    const page = await dashboard.page({ hash: '/session/s1', ...device });
-    const state = detailOf(page).getByRole('heading', { level: 2 });
-    await state.getByLabel(BACKGROUND, { exact: true }).waitFor();
-    await isFree(page);
-    const taken = mock.nextPrompt();
-    await send(page, 'and what else?');
-    await outcomeIs(page, 'sent');
-    await isBusy(page);
-    await state.getByLabel(GENERATING, { exact: true }).waitFor();
-    const later = mock.nextPrompt();
-    await send(page, 'later');
-    await outcomeIs(page, 'queued');
-    await page.getByTestId('outcome').getByText('Queued, number 1 in line').waitFor();
-    await page.getByTestId('tickets').getByText('1. From a person').waitFor();
-    (await taken).end();
-    (await later).end();
-    await isFree(page);
-    await state.getByLabel(BACKGROUND, { exact: true }).waitFor();
-    expect(await page.getByTestId('tickets').count()).toBe(0);
-    finish(first);
-    await state.getByLabel('Ready for a prompt', { exact: true }).waitFor();
-    if (device === PHONE) await detailOf(page).getByRole('button', { name: 'List' }).click();
-    await rowIn(page, 'session', 's1', 'idle').waitFor();
-  });
+  ])(
+    'L164, L165: shows that it works and takes input; queues while it speaks; and is clear when it is done%s',
+    async (_, device) => {
+      const mock = vouchingAgent();
+      await using dashboard = await openDashboard({ agents: { default: mock.factory } });
+      const first = await workBehind(dashboard, mock);
+      const page = await dashboard.page({ hash: '/session/s1', ...device });
+      const state = detailOf(page).getByRole('heading', { level: 2 });
+      await state.getByLabel(BACKGROUND, { exact: true }).waitFor();
+      await isFree(page);
+      const taken = mock.nextPrompt();
+      await send(page, 'and what else?');
+      await outcomeIs(page, 'sent');
+      await isBusy(page);
+      await state.getByLabel(GENERATING, { exact: true }).waitFor();
+      const later = mock.nextPrompt();
+      await send(page, 'later');
+      await outcomeIs(page, 'queued');
+      await page.getByTestId('outcome').getByText('Queued, number 1 in line').waitFor();
+      await page.getByTestId('tickets').getByText('1. From a person').waitFor();
+      (await taken).end();
+      (await later).end();
+      await isFree(page);
+      await state.getByLabel(BACKGROUND, { exact: true }).waitFor();
+      expect(await page.getByTestId('tickets').count()).toBe(0);
+      finish(first);
+      await state.getByLabel('Ready for a prompt', { exact: true }).waitFor();
+      if (device === PHONE) await detailOf(page).getByRole('button', { name: 'List' }).click();
+      await rowIn(page, 'session', 's1', 'idle').waitFor();
+    },
+  );
 
   it('L166: shows both after a reload in the middle', async () => {
     const mock = vouchingAgent();
