@@ -256,21 +256,29 @@ export const PLAN = [
       `watched: H1 (${count(sizes.jobs)} jobs) unwatched, then with 100 event subscribers, after an inspector, with one`,
     subjects: [OURS],
     async measure(lab, key) {
-      const rate = async (watch) => (await measureThroughput(lab, key, { watch })).jobsPerSecond;
-      const alone = await rate(null);
-      const subscribed = await rate('subscribers');
-      const off = await rate('left');
-      const on = await rate('inspector');
-      // The machine may have changed its mind meanwhile.
-      const plain = (alone + (await rate(null))) / 2;
+      const rates = [];
+      const cpus = [];
+      // Unwatched before and after: the machine may change its mind meanwhile.
+      for (const watch of [null, 'subscribers', 'left', 'inspector', null]) {
+        const { jobsPerSecond, cpuUsPerJob } = await measureThroughput(lab, key, { watch });
+        rates.push(jobsPerSecond);
+        cpus.push(cpuUsPerJob);
+      }
+      const [before, subscribed, off, on, after] = rates;
+      const plain = (before + after) / 2;
       const shares = { subscribedShare: subscribed / plain, offShare: off / plain, onShare: on / plain };
-      return { plain, subscribed, off, on, ...shares };
+      const plainCpu = (cpus[0] + cpus[4]) / 2;
+      return { plain, subscribed, off, on, ...shares, plainCpu, subscribedCpu: cpus[1], offCpu: cpus[2], onCpu: cpus[3] };
     },
     figures: [
       { key: 'plain', head: 'jobs/s, unwatched' },
       { key: 'subscribed', head: '100 subscribers' },
       { key: 'off', head: 'inspector gone' },
       { key: 'on', head: 'inspector connected' },
+      { key: 'plainCpu', head: 'CPU µs/job, unwatched' },
+      { key: 'subscribedCpu', head: 'subscribers' },
+      { key: 'offCpu', head: 'gone' },
+      { key: 'onCpu', head: 'connected' },
     ],
     targets: [
       { text: '100 subscribers against none', figure: 'subscribedShare', atLeast: 0.85 },

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { eventToWire } from '../src/doors/wire-events.ts';
 import { jobFromWire } from '../src/doors/wire-names.ts';
 import { isVolatileEvent, type OffstageEvent } from '../src/model/events.ts';
-import type { SessionState } from '../src/model/records.ts';
+import { isTerminal, type SessionState } from '../src/model/records.ts';
 import { type LiveLab, liveLab } from '../test/support/live-client.ts';
 import { briefly, type ModelSocket } from '../test/support/model-server.ts';
 import { LIMIT_MS, times } from './support/how-often.ts';
@@ -75,13 +75,13 @@ class Scene {
     server.pageRows = 4;
     const tell = server.tell.bind(server);
     server.tell = (told) => {
-      const before = server.seq;
-      tell(told);
-      const event = server.log.at(-1);
-      if (server.seq > before && event !== undefined) this.#log.set(event.seq, event);
-      if (event !== undefined) this.#published.push(event);
+      const event = tell(told);
+      if (!isVolatileEvent(event)) this.#log.set(event.seq, event);
+      this.#published.push(event);
+      return event;
     };
     client.onEvent((event) => {
+      if (isVolatileEvent(event) && event.epoch !== server.shownEpoch) this.#wrong.push(`${event.type} of ${event.epoch}`);
       if (isVolatileEvent(event)) return;
       // Some may be missing, and that is said.
       if (event.type === 'resync') this.#isGapSaid = true;
@@ -179,7 +179,8 @@ class Scene {
     const { jobs, sessions, tasks } = client.live.get();
     for (const { sessionId, sessionSeq } of sessions.values()) this.#neverFalls(`session ${sessionId}`, sessionSeq);
     for (const { taskId, taskSeq } of tasks.values()) this.#neverFalls(`task ${taskId}`, taskSeq);
-    for (const { jobId, revision, status } of jobs.values()) {
+    for (const { jobId, revision, status, progress } of jobs.values()) {
+      if (isTerminal(status) && progress !== null) throw new Error(`${jobId} has ended, and still makes progress`);
       const highest = this.#highest.get(jobId) ?? 0;
       if (revision < highest) throw new Error(`${jobId} was at ${highest}, and is ${status} at ${revision}`);
       this.#highest.set(jobId, revision);

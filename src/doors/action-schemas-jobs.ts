@@ -207,7 +207,9 @@ export const JOB_SCHEMAS = {
       brief: flag('The jobs of the snapshot are brief.'),
       job_id: id('Only events of this job.'),
       session_id: id('Only events of this session.'),
-      hold: flag('With job_id: the output of the job waits for this reader, where whoever runs the job allows that.'),
+      hold: flag(
+        'With job_id: the output of the job waits for this reader, where whoever runs the job allows that. Needs operate.',
+      ),
     },
     required: [],
     answer: ref('Snapshot'),

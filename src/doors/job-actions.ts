@@ -122,9 +122,30 @@ const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   const limit = RequestFields.present({ timeoutMs: waitOf(fields) });
   const toWire = jobWords(fields);
   fields.refuseRest();
-  const entries = await offstage.waitMany(ids, { mode, ...limit, signal });
-  return { tasks: entries.map((entry) => entryToWire(entry, toWire)) };
+  if (ids.length > LIMITS.awaitedIds) throw invalidField('job_ids', `there are more than ${LIMITS.awaitedIds}`);
+  // Asked for many times, a job is read once.
+  const distinct = [...new Set(ids)];
+  const entries = await offstage.waitMany(distinct, { mode, ...limit, signal });
+  const rows = new Map(distinct.map((id, index) => [id, entryToWire(entries[index] as WaitManyEntry, toWire)]));
+  return { tasks: bounded(ids.map((id) => rows.get(id) as WireFields)) };
 };
+
+/** So many of the largest records are still one answer. */
+const FEW = 64;
+/** More than this is read by no client of ours. */
+const LONGEST_ANSWER = 64 * LIMITS.frameBytes;
+
+/** Of a few thousand large records no answer is made: it would be gigabytes. */
+function bounded(rows: readonly WireFields[]): readonly WireFields[] {
+  if (rows.length <= FEW) return rows;
+  let characters = 0;
+  for (const row of rows) {
+    characters += JSON.stringify(row).length;
+    if (characters > LONGEST_ANSWER)
+      throw invalidField('job_ids', 'their records do not fit into one answer; ask for brief rows');
+  }
+  return rows;
+}
 
 /** Milliseconds; `null` waits without limit, absent leaves it to the engine. */
 function waitOf(fields: RequestFields): number | null | undefined {

@@ -30,7 +30,8 @@ export class SocketConnection implements Connection {
       offstage,
       connection: this,
       read: (line) => ('text' in line ? parseRequest(line.text) : protocolError(line.fault)),
-      isStuck: () => this.#room.isWanted,
+      // Of one that is gone it is told later; what runs from promise to promise until then would hold that up.
+      isStuck: () => this.#room.isWanted || socket.destroyed,
       pause: () => socket.pause(),
       resume: () => socket.resume(),
       onAnswered: () => {

@@ -63,11 +63,12 @@ const isNarrowed = ({ jobId, sessionId }: Wish): boolean => (jobId ?? sessionId)
 
 /** SUB7. Null: everything may be seen. @throws OffstageError `job.not_found`, `session.not_found`, `access.forbidden` */
 async function narrowing({ engine, offstage, connection }: Request, wish: Wish): Promise<SessionFilter | null> {
-  const own = sessionOfScope(connection.caller.scope);
+  const { scope } = connection.caller;
+  if (wish.hold && scope !== 'operate') throw forbidden('to hold back the output of a job needs the scope operate');
+  const own = sessionOfScope(scope);
   if (own === null) return null;
   if (wish.jobId !== undefined) await offstage.get(wish.jobId);
   if (wish.sessionId !== undefined) await offstage.sessions.get(wish.sessionId);
-  if (wish.hold) throw forbidden('a session holds nobody back');
   return new SessionFilter(engine, own);
 }
 

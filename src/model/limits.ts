@@ -112,6 +112,8 @@ export const LIMITS = {
   noticesPerPrompt: 200,
   /** Ids that one call of a tool takes: more is no list that a model has made. */
   idsPerCall: 1_000,
+  /** Ids that one request waits for over a socket: a screen of ten thousand rows looks at all of them at once. */
+  awaitedIds: 10_000,
   /** Items of one array that is handed in. */
   arrayItems: 1_000_000,
   /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */

@@ -118,6 +118,8 @@ export async function openDashboard(options: Partial<OpenOptions<Executors>> = {
       await letIn(page, server, scope);
       await page.goto(`${server.url}${hash === '' ? '' : `#${hash}`}`);
       await page.locator('[data-testid="connection"][data-status="open"]').waitFor();
+      // What comes after the first view is there: keys, actions, details.
+      await page.getByRole('status').waitFor({ state: 'attached' });
       return page;
     },
     ignore: (complaint) => watch.ignore(complaint),

@@ -136,6 +136,18 @@ describe('what is there', () => {
     expect(made.client.live.get().isComplete).toBe(false);
     await made.clock.advance(3_000);
     expectSame(made);
+    const other = lab({
+      prepare: (server) => {
+        scene(server);
+        server.addSession('s2', 't1');
+        server.pageRows = 1;
+        server.failing.set('list_sessions', { error: 'Too many.', error_code: 'limit.rate', retryable: true });
+      },
+    });
+    await other.clock.advance(500);
+    expect(other.client.live.get().sessions.size).toBe(1);
+    await other.clock.advance(3_000);
+    expectSame(other);
   });
 });
 

@@ -235,29 +235,27 @@ const briefly = ({ input: _i, description: _d, result: _r, resultText: _t, parti
 
 /** What events do not say is read a little later. */
 async function expectSame(client: OffstageClient, offstage: Offstage<Executors>): Promise<void> {
-  for (let tries = 0; ; tries += 1) {
-    const changed = nextChange(client);
+  const overdue = AbortSignal.timeout(15_000);
+  for (;;) {
+    const changed = nextChange(client, overdue);
     try {
       return await compare(client, offstage);
     } catch (error) {
-      if (tries > 100) throw error;
-      await Promise.race([changed, late(error)]);
+      if (overdue.aborted) throw error;
+      await changed;
     }
   }
 }
 
-const nextChange = (client: OffstageClient): Promise<void> =>
+/** Also when it is overdue: then it will not come any more. */
+const nextChange = (client: OffstageClient, overdue: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const stop = client.live.subscribe(() => {
+    const done = (): void => {
       stop();
       resolve();
-    });
-  });
-
-/** When nothing changes any more, it stays as it is. */
-const late = (error: unknown): Promise<never> =>
-  new Promise((_, reject) => {
-    setTimeout(() => reject(error), 20_000).unref();
+    };
+    const stop = client.live.subscribe(done);
+    overdue.addEventListener('abort', done, { once: true });
   });
 
 async function compare(client: OffstageClient, offstage: Offstage<Executors>): Promise<void> {

@@ -7,6 +7,8 @@ import { handle } from '../../src/doors/handler.ts';
 import type { WireFields } from '../../src/doors/rename.ts';
 import { subscriptionCounts } from '../../src/doors/subscription-counts.ts';
 import { LIMITS } from '../../src/model/limits.ts';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
+import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 import { type BroadcastConnection, broadcastConnection, encoded } from './broadcast-connection.ts';
@@ -66,6 +68,52 @@ describe('SUB1', () => {
     const { seq } = await offstage.snapshot();
     expect(seqs(connection.frames.slice(0, at))).toEqual(from(1, snapshot.seq as number));
     expect(seqs(connection.frames.slice(at))).toEqual(from((snapshot.seq as number) + 1, seq));
+  });
+
+  it('what happens while the snapshot is read comes once: in it, or after it', async () => {
+    const inner = memoryStore();
+    let gate = Promise.resolve();
+    const store: Store = {
+      get: (key) => inner.get(key),
+      getMany: (keys) => inner.getMany(keys),
+      async *range(options) {
+        await gate;
+        yield* inner.range(options);
+      },
+      batch: (operations, options) => inner.batch(operations, options),
+      close: () => inner.close(),
+    };
+    const engine = await testEngine({ store, executors: { echo: async () => 'done' } });
+    await using _ = engine;
+    const { offstage } = engine;
+    const other = await subscribed(engine);
+    let release = (): void => {};
+    gate = new Promise((resolve) => {
+      release = resolve;
+    });
+    const joining = subscribed(engine, { after: 0 });
+    await offstage.spawn({ kind: 'echo', jobId: 'meanwhile' });
+    await engine.eventOf((event) => event.type === 'card.updated' && event.status === 'completed');
+    release();
+    const { connection, snapshot } = await joining;
+    await offstage.spawn({ kind: 'echo', jobId: 'later' });
+    await connection.frameOf(cardOf('later'));
+    const { seq } = await offstage.snapshot();
+    expect(snapshot.seq).toBeGreaterThan(other.snapshot.seq as number);
+    expect(seqs(connection.frames)).toEqual(from(1, seq));
+  });
+
+  it('of output that comes in large pieces nothing is left out for one who reads', async () => {
+    const { gate, engine, offstage } = await start();
+    await using _ = engine;
+    const { connection } = await subscribed(engine, { types: ['job_output', 'card_updated'] });
+    await offstage.spawn({ kind: 'gate', jobId: 'g' });
+    const { context } = await gate.started('g');
+    for (let number = 0; number < 3; number++) context.output(String(number).repeat(MIB));
+    await gate.release('g');
+    await connection.frameOf(cardOf('g'));
+    const text = connection.frames.map((frame) => frame.text ?? '').join('');
+    expect(text).toBe(['0', '1', '2'].map((one) => one.repeat(MIB)).join(''));
   });
 
   it('a missed log of several batches comes whole', async () => {

@@ -50,7 +50,8 @@ function played(
     archive: verb(`${name}.archive`, confirmed),
     list: verb(`${name}.list`, []),
   });
-  return { calls, offstage: { tasks: verbs('tasks'), sessions: verbs('sessions') } as unknown as Offstage };
+  const doors = { log: () => {} };
+  return { calls, offstage: { doors, tasks: verbs('tasks'), sessions: verbs('sessions') } as unknown as Offstage };
 }
 
 async function ask({ offstage }: { readonly offstage: Offstage }, action: string, fields: WireFields): Promise<WireFields> {

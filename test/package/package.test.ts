@@ -144,6 +144,7 @@ describe('the packed package, installed into an empty project', () => {
       './agents',
       './async-tasks',
       './machines',
+      './server',
       './testing',
       './tools',
       './package.json',

@@ -48,6 +48,10 @@ it('the sample of docs/async-tasks.md runs as printed', async () => {
   expect(await runSample('docs/async-tasks.md', 'startBackground')).toBe('queued queued\nHI\n');
 });
 
+it('the sample of docs/client.md runs as printed', async () => {
+  expect(await runSample('docs/client.md', 'offstage/client')).toBe('hello has ended\nHELLO\n');
+});
+
 it('the lifecycle in the README is the one that runs', () => {
   expect(readFileSync(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`mermaid\n${toMermaid(jobMachine)}\n\`\`\``);
 });

@@ -94,6 +94,11 @@ describe('ACC1: the scope observe', () => {
     client.socket.terminate();
   });
 
+  it('holds nobody back', async () => {
+    const client = await lab.client({ token: lab.server.issueToken('observe') });
+    expect(await client.ask('subscribe', { job_id: 'j', hold: true })).toMatchObject({ error_code: 'access.forbidden' });
+  });
+
   it('changes nothing over REST either, and is told so with 403', async () => {
     const before = await lab.offstage.snapshot();
     const headers = { authorization: `Bearer ${lab.server.issueToken('observe')}`, 'content-type': 'application/json' };

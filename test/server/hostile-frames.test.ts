@@ -115,6 +115,22 @@ describe('B55: what is no frame of text', () => {
   });
 });
 
+describe('B55: requests that would have answers of gigabytes', () => {
+  it('one large record, asked for ten thousand times in one wait, is refused; brief rows are not', async () => {
+    await using own = await serverLab();
+    await own.offstage.spawn({ kind: 'echo', jobId: 'j', input: 'x'.repeat(200_000) });
+    await own.offstage.wait('j');
+    const client = await own.client();
+    const ids = Array.from({ length: 10_000 }, () => 'j');
+    expect(await client.ask('await_jobs', { job_ids: ids, timeout: 0 })).toMatchObject({
+      error_code: 'input.invalid',
+      details: { argument: 'job_ids' },
+    });
+    const { tasks } = await client.ask('await_jobs', { job_ids: ids, timeout: 0, brief: true });
+    expect(tasks).toHaveLength(10_000);
+  });
+});
+
 describe('HTD1: what is no request', () => {
   it.each([
     ['garbage', 'GARBAGE\r\n\r\n', 400],

@@ -116,11 +116,9 @@ export function rawFrame(first: number, payload: Buffer | string, { isMasked = t
   return isMasked ? Buffer.concat([head, Buffer.alloc(4), body]) : Buffer.concat([head, body]);
 }
 
-/** The close code that a server's close frame in these bytes says; null without one. */
-export function closeCodeIn(bytes: Buffer): number | null {
+function* framesIn(bytes: Buffer): Generator<{ readonly opcode: number; readonly payload: Buffer }> {
   let at = 0;
   while (at + 2 <= bytes.length) {
-    const opcode = (bytes[at] as number) & 0x0f;
     let length = (bytes[at + 1] as number) & 0x7f;
     let head = 2;
     if (length === 126) {
@@ -130,9 +128,18 @@ export function closeCodeIn(bytes: Buffer): number | null {
       length = Number(bytes.readBigUInt64BE(at + 2));
       head = 10;
     }
-    if (opcode === 8) return length >= 2 ? bytes.readUInt16BE(at + head) : 1005;
+    yield { opcode: (bytes[at] as number) & 0x0f, payload: bytes.subarray(at + head, at + head + length) };
     at += head + length;
   }
+}
+
+/** Of each frame that a server has sent. */
+export const opcodesIn = (bytes: Buffer): readonly number[] => [...framesIn(bytes)].map(({ opcode }) => opcode);
+
+/** The close code that a server's close frame in these bytes says; null without one. */
+export function closeCodeIn(bytes: Buffer): number | null {
+  for (const { opcode, payload } of framesIn(bytes))
+    if (opcode === 8) return payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
   return null;
 }
 

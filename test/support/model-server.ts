@@ -207,12 +207,13 @@ export class ModelServer {
     for (const socket of [...this.connections]) socket.drop(code);
   }
 
-  tell(told: Told): void {
+  tell(told: Told): OffstageEvent {
     const isVolatile = isVolatileEvent(told as OffstageEvent);
     if (!isVolatile) this.seq += 1;
     const event = { ...told, seq: this.seq, epoch: this.epoch, at: this.#now() } as OffstageEvent;
     if (!isVolatile) this.log.push(event);
     for (const socket of this.connections) socket.publish(event);
+    return event;
   }
 
   answer(request: WireFields, socket: ModelSocket): WireFields | null {
@@ -251,7 +252,8 @@ export class ModelServer {
           type: 'result',
           tasks: (request.job_ids as readonly string[]).map((id) => {
             const job = this.jobs.get(id);
-            return job === undefined ? { job_id: id, error: 'No such job.', error_code: 'job.not_found' } : briefly(job);
+            if (job === undefined) return { job_id: id, error: 'No such job.', error_code: 'job.not_found' };
+            return { ...briefly(job), ...(isTerminal(job.status) ? {} : { timed_out: true }) };
           }),
         };
       case 'never':

@@ -165,6 +165,15 @@ describe('DSH9: the hold', () => {
         const missing = keys(next).filter((key) => !keys(rows).includes(key));
         expect(missing.length).toBe(waiting);
         expect(missing.filter((key) => places.has(key))).toEqual([]);
+        // Only what belongs above waits.
+        const from = keys(next).indexOf(anchor.key);
+        expect(missing.filter((key) => keys(next).indexOf(key) > from)).toEqual([]);
+        // Siblings that were shown keep their order.
+        for (const parent of ['s0', 's1', 's2']) {
+          const siblings = rows.filter((row) => row.kind === 'job' && row.item.sessionId === parent && places.has(row.key));
+          const order = siblings.map(({ key }) => places.get(key) as number);
+          expect(order).toEqual([...order].sort((a, b) => a - b));
+        }
       }),
     );
   });

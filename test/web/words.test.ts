@@ -94,6 +94,7 @@ describe('DSH10: the address', () => {
   it.each(['', '#', '#/nothing/1', '#/job', '#/job/%E0%A4%A', '#/?show=toString,__proto__,x'])('%s harms nothing', (address) => {
     const { selected, search, show } = parseAddress(address);
     expect(selected === null || selected.kind === 'job').toBe(true);
+    expect(selected?.id ?? '%E0%A4%A').toBe('%E0%A4%A');
     expect([search, show]).toEqual(['', []]);
   });
 });

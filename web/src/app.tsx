@@ -4,22 +4,18 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Header } from './header.tsx';
 import { Filters } from './list/filters.tsx';
 import { TreeList } from './list/tree-list.tsx';
-import { loadLater, useLater } from './view/later.ts';
-import { lazily } from './view/lazily.tsx';
+import { loadLater, useIsMissing, useLater } from './view/later.ts';
 import { useCurrent } from './view/live.ts';
 import { useUi } from './view/use-source.ts';
-
-const Detail = lazily(async () => (await import('./detail/detail.tsx')).Detail);
-const Dialogs = lazily(async () => (await import('./dialogs/dialogs.tsx')).Dialogs);
 
 export function App(): JSX.Element {
   const later = useLater();
   const search = useRef<HTMLInputElement>(null);
-  const isAsked = useUi(({ dialog }) => dialog !== null);
+  const isMissing = useIsMissing();
   const isStale = useCurrent(({ connection }) => connection.status === 'lost');
   const hasSelection = useUi(({ selected }) => selected !== null);
   // The rest is at hand before anybody asks for it.
-  useEffect(() => void loadLater().then(() => Promise.all([Detail.load(), Dialogs.load()])), []);
+  useEffect(() => void loadLater(), []);
   return (
     <div class={`app${hasSelection ? ' has-selection' : ''}${isStale ? ' is-stale' : ''}`}>
       <Header />
@@ -31,10 +27,11 @@ export function App(): JSX.Element {
           {later && <later.Unloaded />}
         </section>
         <section class="detail" aria-label="Detail">
-          <Detail />
+          {later && <later.Detail />}
+          {isMissing && <p class="hint">This page is an old one, or its server has gone. Reload it.</p>}
         </section>
       </main>
-      {isAsked && <Dialogs />}
+      {later && <later.Dialogs />}
       {later && <later.Toasts />}
       {later && <later.Announcer />}
     </div>

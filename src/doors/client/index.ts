@@ -44,7 +44,15 @@ export type {
   WaitManyEntry,
 } from '../../model/requests.ts';
 export type { Changed, InterruptOptions, PromptAnswer, PromptOptions, PromptTicket } from '../../model/session-requests.ts';
-export type { ConfirmedAnswer, ConfirmOptions, LiveWork, RemoveOptions, StopEntry, StopReport } from '../../model/stop.ts';
+export type {
+  ConfirmedAnswer,
+  ConfirmOptions,
+  LiveWork,
+  RemoveOptions,
+  StopEntry,
+  StopOptions,
+  StopReport,
+} from '../../model/stop.ts';
 export type { WireFields } from '../rename.ts';
 export { type ConnectOptions, connect } from './connect.ts';
 export type { Connection, JobRow, Live, LiveState } from './live-state.ts';

@@ -9,6 +9,7 @@ import { isOffstageError } from '../../model/offstage-error.ts';
 import type { WireFields } from '../rename.ts';
 import { jobFromWire } from '../wire-names.ts';
 import { type LiveSource, PAGE_ROWS, pause, type RowKind, readPages, SESSION_ROWS, TASK_ROWS } from './live-source.ts';
+import type { JobRow } from './live-state.ts';
 import type { RowTable } from './row-table.ts';
 
 const JOBS_AT_ONCE = 500;
@@ -71,7 +72,7 @@ export class RowRefresher {
     try {
       const { tasks } = await client.request('await_jobs', { job_ids: ids, timeout: 0, mode: 'any', brief: true });
       const entries = (tasks ?? []) as unknown as readonly WireFields[];
-      rows.applyJobs(entries.filter((entry) => 'status' in entry).map(jobFromWire));
+      rows.applyJobs(entries.filter((entry) => 'status' in entry).map(rowOfWait));
       for (const entry of entries) if (!('status' in entry)) rows.jobs.remove(entry.job_id as string);
     } catch (error) {
       for (const id of ids) rows.jobs.dirty.add(id);
@@ -100,4 +101,10 @@ export class RowRefresher {
       table.remove(id);
     }
   }
+}
+
+/** That nobody waits says nothing of the job. */
+function rowOfWait(entry: WireFields): JobRow {
+  const { timedOut: _, ...row } = jobFromWire(entry);
+  return row;
 }

@@ -12,14 +12,18 @@ import { ROUTES, type Route } from './rest-routes.ts';
 
 const json = (schema: Schema): Schema => ({ 'application/json': { schema } });
 
-const ERRORS: Schema = {
-  '400': { description: 'The request is not valid.', content: json(ref('Error')) },
-  '401': { description: 'There is no token, or it is not good.', content: json(ref('Error')) },
-  '403': { description: 'The token does not allow it, or the origin is not allowed.', content: json(ref('Error')) },
-  '404': { description: 'There is no such thing.', content: json(ref('Error')) },
-  '429': { description: 'Too many requests.', content: json(ref('Error')) },
-  default: { description: 'Anything else; error_code says what.', content: json(ref('Error')) },
+const ERRORS: Readonly<Record<string, readonly [name: string, description: string]>> = {
+  '400': ['Invalid', 'The request is not valid.'],
+  '401': ['Unauthorized', 'There is no token, or it is not good.'],
+  '403': ['Forbidden', 'The token does not allow it, or the origin is not allowed.'],
+  '404': ['NotFound', 'There is no such thing.'],
+  '429': ['TooMany', 'Too many requests.'],
+  default: ['Failed', 'Anything else; error_code says what.'],
 };
+
+const ERROR_RESPONSES: Schema = Object.fromEntries(
+  Object.entries(ERRORS).map(([status, [name]]) => [status, { $ref: `#/components/responses/${name}` }]),
+);
 
 const paramsIn = (path: string): readonly string[] => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
 
@@ -40,6 +44,9 @@ export function openApiDocument(): Schema {
     paths: { ...paths, ...OTHERS },
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      responses: Object.fromEntries(
+        Object.values(ERRORS).map(([name, description]) => [name, { description, content: json(ref('Error')) }]),
+      ),
       schemas: COMPONENT_SCHEMAS,
     },
   };
@@ -70,7 +77,7 @@ function operationOf(route: Route): Schema {
     description: `Needs the scope ${action.scope}${action.isForSessions ? ', or the token of a session for what that session reaches' : ''}.`,
     parameters,
     ...body,
-    responses: { [route.status]: { description: 'The answer.', content: contentOf(route, action) }, ...ERRORS },
+    responses: { [route.status]: { description: 'The answer.', content: contentOf(route, action) }, ...ERROR_RESPONSES },
   };
 }
 

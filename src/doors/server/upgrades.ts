@@ -21,9 +21,12 @@ import type { Metrics } from './metrics.ts';
 import type { OriginRules } from './origin-check.ts';
 import { WebSocketConnection } from './web-socket-connection.ts';
 
+/** What an inspector follows; nothing: everything. */
+export type InspectSelection = InspectorFilter;
+
 /** Whoever tells inspectors what goes on. */
 export interface InspectorDoor {
-  accept(webSocket: WebSocket, filter: InspectorFilter): void;
+  accept(webSocket: WebSocket, filter: InspectSelection): void;
   /** About every ten seconds: for what drops those who are gone. */
   beat?(): void;
 }

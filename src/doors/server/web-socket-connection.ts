@@ -36,7 +36,7 @@ export class WebSocketConnection implements Connection {
   readonly #intake: RequestIntake<string | null>;
   readonly #onClose = new Set<() => void>();
   #hasGone = false;
-  #isSaid = { bytesRead: 0, waiting: 0, silent: 0 };
+  #lastBeat = { bytesRead: 0, waiting: 0, silent: 0 };
 
   constructor(webSocket: WebSocket, socket: Duplex, host: WebSocketHost) {
     this.caller = host.caller;
@@ -57,18 +57,22 @@ export class WebSocketConnection implements Connection {
       offstage: host.offstage,
       connection: this,
       read: (text) => (text === null ? protocolError('a frame must be text') : parseRequest(text)),
-      isStuck: () => writer.isStuck,
+      // Of one that is gone it is told later; what runs from promise to promise until then would hold that up.
+      isStuck: () => writer.isStuck || socket.destroyed,
       pause: () => webSocket.pause(),
       resume: () => webSocket.resume(),
       onAnswered: () => {},
     });
     webSocket.on('message', (data: RawData, isBinary: boolean) => {
+      if (this.#hasGone) return;
       this.#intake.push(isBinary ? null : String(data));
       this.#intake.advance();
     });
     // Illegal frames: the library closes with the code that fits, and says so here.
     webSocket.on('error', () => {});
     webSocket.once('close', () => this.#leave());
+    // The library reads on what had come before it says so.
+    socket.once('close', () => this.#leave());
   }
 
   send(frame: Frame): Promise<void> {
@@ -89,11 +93,11 @@ export class WebSocketConnection implements Connection {
   heartbeat(frame: Frame | null): void {
     const bytesRead = this.#socket.bytesRead ?? 0;
     const waiting = this.#socket.writableLength;
-    const last = this.#isSaid;
+    const last = this.#lastBeat;
     // While its requests are not read there is nothing to hear of it, but it may still take what it is sent.
     const isSilent = bytesRead === last.bytesRead && (!this.#webSocket.isPaused || (waiting > 0 && waiting >= last.waiting));
     const silent = isSilent ? last.silent + 1 : 0;
-    this.#isSaid = { bytesRead, waiting, silent };
+    this.#lastBeat = { bytesRead, waiting, silent };
     if (silent > PATIENCE) {
       this.#webSocket.terminate();
       return;
@@ -105,7 +109,6 @@ export class WebSocketConnection implements Connection {
 
   /** Says goodbye after what was sent; by `deadlineMs` it is over in any case. */
   end(code: number, reason: string, deadlineMs: number): Promise<void> {
-    this.#intake.forget();
     this.#leave();
     const { readyState, CLOSED } = this.#webSocket;
     if (readyState === CLOSED) return Promise.resolve();
@@ -129,6 +132,8 @@ export class WebSocketConnection implements Connection {
   #leave(): void {
     if (this.#hasGone) return;
     this.#hasGone = true;
+    // Nobody reads the answers of those that have not begun.
+    this.#intake.forget();
     for (const callback of this.#onClose) callback();
     this.#onClose.clear();
   }

@@ -1,13 +1,11 @@
 /**
  * Follows live actors over `/inspect`, in the protocol of `@statelyai/inspect`: which states are on, and how they got there.
  *
- * WIF1  Actors are known by their own ids, never by XState's, which begin anew with the host: each connection begins with nothing.
- * WIF2  It reconnects while it is followed. Meanwhile it says `unavailable`, and keeps nothing.
- * WIF3  What has ended stays for those who look at it, and is bounded.
+ * WIF1  It reconnects while it is followed. Meanwhile it says `unavailable`, and keeps nothing.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { closeQuietly } from '../view/close-quietly.ts';
-import { activePaths, type ChartName, type LastEdge } from './chart-states.ts';
+import { type InspectedActor, InspectedActors } from './inspected-actors.ts';
 
 export interface InspectFilter {
   readonly jobId?: string | undefined;
@@ -15,42 +13,14 @@ export interface InspectFilter {
   readonly taskId?: string | undefined;
 }
 
-export interface InspectedActor {
-  readonly machine: ChartName;
-  /** `job job_1 "subject"`. */
-  readonly name: string;
-  readonly isOver: boolean;
-  readonly active: readonly string[];
-  readonly lastEdge: LastEdge | null;
-  /** Epoch milliseconds. */
-  readonly changedAt: number;
-}
-
 export interface InspectFeed {
   readonly status: 'connecting' | 'open' | 'unavailable';
   readonly actors: readonly InspectedActor[];
 }
 
-interface Frame {
-  readonly type?: unknown;
-  readonly sessionId?: unknown;
-  readonly name?: unknown;
-  readonly createdAt?: unknown;
-  readonly event?: { readonly type?: unknown };
-  readonly snapshot?: { readonly status?: unknown; readonly value?: unknown };
-}
-
-const MACHINES: Readonly<Record<string, ChartName>> = {
-  job: 'job',
-  activity: 'session-activity',
-  task: 'task',
-  supervisor: 'supervisor',
-};
-
 const COALESCED_MS = 50;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 10_000;
-const MOST_ACTORS = 1_000;
 
 const CONNECTING: InspectFeed = { status: 'connecting', actors: [] };
 const UNAVAILABLE: InspectFeed = { status: 'unavailable', actors: [] };
@@ -118,64 +88,3 @@ export function followInspector(address: string, onChange: (feed: InspectFeed) =
     if (webSocket !== null) closeQuietly(webSocket);
   };
 }
-
-/** What one connection has told of. */
-export class InspectedActors {
-  readonly #actors = new Map<string, InspectedActor>();
-
-  list(): readonly InspectedActor[] {
-    return [...this.#actors.values()];
-  }
-
-  /** Whether something that is shown has changed. Frames that it does not know are passed over. */
-  take(data: unknown): boolean {
-    const frame = parsed(data);
-    if (frame === null || typeof frame.sessionId !== 'string') return false;
-    const { sessionId } = frame;
-    if (frame.type === '@xstate.actor') return this.#begin(sessionId, frame);
-    if (frame.type === '@xstate.snapshot') return this.#change(sessionId, frame);
-    return false;
-  }
-
-  #begin(id: string, frame: Frame): boolean {
-    const name = String(frame.name);
-    const machine = MACHINES[name.split(' ')[0] ?? ''];
-    if (machine === undefined) return false;
-    this.#actors.set(id, { machine, name, lastEdge: null, ...stateOf(frame) });
-    return true;
-  }
-
-  #change(id: string, frame: Frame): boolean {
-    const before = this.#actors.get(id);
-    if (before === undefined) return false;
-    const state = stateOf(frame);
-    const event = String(frame.event?.type ?? '');
-    const hasMoved = state.active.join() !== before.active.join();
-    const lastEdge = hasMoved ? { event, from: before.active, to: state.active } : before.lastEdge;
-    this.#actors.set(id, { ...before, ...state, lastEdge });
-    if (state.isOver) this.#forgetOldEnds();
-    return true;
-  }
-
-  #forgetOldEnds(): void {
-    for (const [id, { isOver }] of this.#actors) {
-      if (this.#actors.size <= MOST_ACTORS) return;
-      if (isOver) this.#actors.delete(id);
-    }
-  }
-}
-
-function parsed(data: unknown): Frame | null {
-  try {
-    const frame: unknown = JSON.parse(String(data));
-    return typeof frame === 'object' && frame !== null ? frame : null;
-  } catch {
-    return null;
-  }
-}
-
-const stateOf = ({ snapshot, createdAt }: Frame) => ({
-  active: activePaths(snapshot?.value),
-  isOver: snapshot?.status !== 'active',
-  changedAt: Number(createdAt),
-});

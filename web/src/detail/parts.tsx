@@ -5,6 +5,7 @@ import { jsonText } from '../model/long-words.ts';
 import type { Kind } from '../model/rows.ts';
 import type { StateKey } from '../model/states.ts';
 import { act, select } from '../view/act.ts';
+import { useCurrent } from '../view/live.ts';
 import { BACK, COPY } from './icon-paths.ts';
 
 interface HeadProps {
@@ -36,8 +37,18 @@ export function Head({ kind, state, title, sentence, path, children }: HeadProps
       <p class="sentence" data-testid="sentence">
         {sentence}
       </p>
-      <div class="actions">{children}</div>
+      <Actions>{children}</Actions>
     </header>
+  );
+}
+
+/** What can be done; nothing while there is no connection: it would be done at some later time. */
+export function Actions({ children }: { readonly children: ComponentChildren }): JSX.Element {
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
+  return (
+    <fieldset class="actions" disabled={!isOpen}>
+      {children}
+    </fieldset>
   );
 }
 

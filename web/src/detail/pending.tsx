@@ -7,6 +7,7 @@ import { clipped, jsonText } from '../model/long-words.ts';
 import { STATES } from '../model/states.ts';
 import { act } from '../view/act.ts';
 import { client } from '../view/live.ts';
+import { Actions } from './parts.tsx';
 
 interface Choice {
   readonly label: string;
@@ -61,7 +62,7 @@ export function PendingQuestion({ sessionId, pending, canAnswer }: PendingQuesti
         </pre>
       ))}
       {canAnswer && (
-        <div class="actions">
+        <Actions>
           {choices.map(({ label, value, isRefusal }, index) => (
             <button
               key={label}
@@ -73,7 +74,7 @@ export function PendingQuestion({ sessionId, pending, canAnswer }: PendingQuesti
               {label}
             </button>
           ))}
-        </div>
+        </Actions>
       )}
       {canAnswer && kind === 'clarification' && (
         <form

@@ -53,7 +53,9 @@ interface TimelineProps {
 
 export function Timeline({ job, history, now }: TimelineProps): JSX.Element {
   const parts = partsOf(job, now);
-  const words = job.completedAt === null ? elapsed : duration;
+  // Only the last part can still grow.
+  const words = (ms: number, index: number): string =>
+    job.completedAt === null && index === parts.length - 1 ? elapsed(ms) : duration(ms);
   return (
     <Section title="Timeline">
       <div class="spans" aria-hidden="true">
@@ -62,9 +64,9 @@ export function Timeline({ job, history, now }: TimelineProps): JSX.Element {
         ))}
       </div>
       <ul class="spans-words" data-testid="durations">
-        {parts.map(({ name, word, ms }) => (
+        {parts.map(({ name, word, ms }, index) => (
           <li key={name} class={`is-${name}`}>
-            {word} <strong>{words(ms)}</strong>
+            {word} <strong>{words(ms, index)}</strong>
           </li>
         ))}
       </ul>

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../icons.tsx';
 import { open } from '../view/act.ts';
+import { useCurrent } from '../view/live.ts';
 import type { Question } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { Help } from './help.tsx';
@@ -45,6 +46,7 @@ const close = (): void => open(null);
 export function Modal({ title, children, action, isDangerous, isReady = true, extra, submit }: ModalProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
   useEffect(() => {
     element.current?.showModal();
     // What one has come for; of a question the answer that changes nothing.
@@ -82,7 +84,7 @@ export function Modal({ title, children, action, isDangerous, isReady = true, ex
             <button
               type="submit"
               class={`button ${isDangerous ? 'is-danger is-filled' : 'is-primary'}`}
-              disabled={isBusy || !isReady}
+              disabled={isBusy || !isReady || !isOpen}
             >
               {action}
             </button>

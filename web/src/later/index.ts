@@ -1,4 +1,6 @@
 /** What the first view can do without, and every page needs: loaded as soon as that view stands. */
+export { Detail } from '../detail/detail.tsx';
+export { Dialogs } from '../dialogs/dialogs.tsx';
 export { rowNote } from '../model/row-words.ts';
 export { Banner } from './banner.tsx';
 export { holdRows } from './hold.ts';

@@ -5,7 +5,7 @@
  */
 import type { Row } from '../model/rows.ts';
 import { open, select } from '../view/act.ts';
-import { shown } from '../view/live.ts';
+import { current, shown } from '../view/live.ts';
 import { cancelJobs, stopAll, stopScope } from '../view/stop.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 
@@ -88,7 +88,7 @@ function mark(key: string): void {
 /** The marked ones, else the row: a job at once, of anything larger one is asked. */
 function cancel(row: Row | undefined): void {
   const context = ui.getSnapshot().context;
-  if (!canOperate(context)) return;
+  if (!canOperate(context) || current.get().connection.status !== 'open') return;
   const marked = markedJobs(context.marked);
   if (marked.length > 0) cancelJobs(marked, 'the marked jobs');
   else if (row?.kind === 'job') cancelJobs(row.item.completedAt === null ? [row.item] : [], 'jobs');

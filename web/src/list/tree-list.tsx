@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { counted } from '../model/words.ts';
 import { useLater } from '../view/later.ts';
+import { useCurrent } from '../view/live.ts';
 import { canOperate, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { RowView } from './row-view.tsx';
@@ -21,7 +22,8 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
   const active = useUi((state) => state.active);
   const selected = useUi((state) => state.selected);
   const marked = useUi((state) => state.marked);
-  const operates = useUi(canOperate);
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
+  const operates = useUi(canOperate) && isOpen;
   const activeIndex = (active === null ? undefined : indexOf.get(active)) ?? 0;
 
   useLayoutEffect(() => {
