@@ -46,12 +46,12 @@ describe('the first view', () => {
     const { held, release } = wire as unknown as Wire;
     await held;
     await page.locator('.row').first().waitFor();
-    await page.getByText('Older jobs are not all loaded.').waitFor();
+    await page.getByText('Loading older jobs…').waitFor();
     const some = Number(await page.getByRole('treegrid').getAttribute('aria-rowcount'));
     expect(some).toBeGreaterThan(40);
     expect(some).toBeLessThan(jobs);
     release();
-    await page.getByText('Older jobs are not all loaded.').waitFor({ state: 'detached' });
+    await page.getByText('Loading older jobs…').waitFor({ state: 'detached' });
     await page.locator(`[role="treegrid"][aria-rowcount="${jobs + 2}"]`).waitFor();
     await chipOf(page, 'completed').getByText('2,500').waitFor();
   });
@@ -60,7 +60,9 @@ describe('the first view', () => {
     await using dashboard = await openDashboard({ executors: { quick: () => 'done' } });
     for (let n = 0; n < 60; n += 1) await dashboard.offstage.spawn({ kind: 'quick', jobId: `job-${n}`, subject: `subject ${n}` });
     const page = await dashboard.page({ hash: '/job/nowhere' });
-    await detailOf(page).getByText('This job is not here').waitFor();
+    await detailOf(page).getByText('nowhere').waitFor();
+    await page.evaluate(`location.hash = '/task/nowhere'`);
+    await detailOf(page).getByText('This task is not here.').waitFor();
     await page.goto(`${dashboard.server.url}#/job/job-0`);
     await detailOf(page).getByText('subject 0', { exact: true }).waitFor();
     expect(await rowOf(page, 'job', 'job-0').getAttribute('aria-selected')).toBe('true');

@@ -1,4 +1,5 @@
 /** One engine in which there is everything that can be seen: every state of a job, a session and a task, a question, a plan, output, a card. */
+import type { Page } from 'playwright-core';
 import { controlledExecutor } from '../../src/testing/index.ts';
 import { ask, generate, launch, vouchingAgent, workBehind } from './agents.ts';
 import { type Dashboard, openDashboard } from './open-page.ts';
@@ -62,4 +63,19 @@ export async function fullScene(): Promise<FullScene> {
     'nothing there': '/job/nowhere',
   };
   return { dashboard, views, [Symbol.asyncDispose]: () => dashboard[Symbol.asyncDispose]() };
+}
+
+/** Goes there within the page, and waits for what is to be seen, what is read later included. @param hash one of `views` */
+export async function show(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => {
+    if (decodeURIComponent(location.hash) === ${JSON.stringify(`#${hash}`)}) return resolve();
+    addEventListener('hashchange', () => requestAnimationFrame(() => requestAnimationFrame(resolve)), { once: true });
+    location.hash = ${JSON.stringify(hash)};
+  })`);
+  const isOfList = hash === '/' || hash.startsWith('/?');
+  await page
+    .locator(isOfList ? '.row' : hash.endsWith('nowhere') ? '.nothing' : '.thing .facts')
+    .first()
+    .waitFor();
+  if (hash.startsWith('/job/') && !hash.endsWith('nowhere')) await page.getByTestId('card').waitFor();
 }

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { controlledExecutor } from '../../src/testing/index.ts';
 import { ask, generate, launch, vouchingAgent } from './agents.ts';
-import { type FullScene, fullScene } from './full-scene.ts';
+import { type FullScene, fullScene, show } from './full-scene.ts';
 import { openDashboard } from './open-page.ts';
 import { detailOf, rowOf, sentenceOf } from './page-parts.ts';
 
@@ -143,11 +143,8 @@ describe('the content policy', () => {
     const policy = (await answer?.headerValue('content-security-policy')) ?? '';
     expect(policy).toContain("default-src 'self'");
     expect(policy).not.toMatch(/unsafe|\*|data:/);
-    for (const hash of Object.values(scene.views)) {
-      await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
-      await page.locator('.thing, .row').first().waitFor();
-    }
-    await page.evaluate(`location.hash = '/job/runs'`);
+    for (const hash of Object.values(scene.views)) await show(page, hash);
+    await show(page, '/job/runs');
     await page.locator('.chart-picture').first().waitFor();
     for (const name of ['Task', 'Job']) {
       await page.getByRole('button', { name, exact: true }).click();
