@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { formatAddress, parseAddress } from '../../web/src/model/address.ts';
 import type { JobRow } from '../../web/src/model/client.ts';
 import { ago, duration, elapsed } from '../../web/src/model/long-words.ts';
+import { OutputText } from '../../web/src/model/output-text.ts';
 import { rowNote } from '../../web/src/model/row-words.ts';
 import type { Row } from '../../web/src/model/rows.ts';
 import { jobSentence } from '../../web/src/model/sentences.ts';
@@ -96,6 +97,37 @@ describe('DSH10: the address', () => {
     expect(selected === null || selected.kind === 'job').toBe(true);
     expect(selected?.id ?? '%E0%A4%A').toBe('%E0%A4%A');
     expect([search, show]).toEqual(['', []]);
+  });
+});
+
+describe('DSH17: the output', () => {
+  const whole = { text: 'ab', isCut: false, end: 2 };
+
+  it('is what was read, and what came meanwhile and later, none of it twice', () => {
+    const output = new OutputText();
+    output.begin();
+    output.add(1, 'bc');
+    output.add(3, 'd');
+    expect(output.read(whole)).toBe(true);
+    expect([output.add(2, 'cd'), output.add(3, 'de'), output.add(5, 'f')]).toEqual([true, true, true]);
+    expect(output.text).toBe('abcdef');
+  });
+
+  it('says when something is missing, also of what came meanwhile', () => {
+    const output = new OutputText();
+    output.begin();
+    output.add(4, 'e');
+    expect(output.read(whole)).toBe(false);
+    output.begin();
+    expect(output.read({ ...whole, text: 'abcde', end: 5 })).toBe(true);
+    expect([output.add(9, 'x'), output.text]).toEqual([false, 'abcde']);
+  });
+
+  it('keeps the end of very much', () => {
+    const output = new OutputText();
+    output.read({ text: '', isCut: false, end: 0 });
+    for (let offset = 0; offset < 300_000; offset += 1_000) output.add(offset, `${'x'.repeat(999)}\n`);
+    expect([output.text.length, output.isCut, output.text.endsWith('x\n')]).toEqual([200_000, true, true]);
   });
 });
 

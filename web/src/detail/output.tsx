@@ -1,17 +1,12 @@
-/**
- * The end of what a job prints, as it prints it.
- *
- * DSH17  Pieces are put together by their offset: none twice; where some is missing, the end is read anew.
- */
+/** The end of what a job prints, as it prints it. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JobRow } from '../model/client.ts';
+import { OutputText } from '../model/output-text.ts';
 import { client, useCurrent, usePausedAt } from '../view/live.ts';
 import { followOutput } from './follow-output.ts';
 import { CopyButton, Section } from './parts.tsx';
 
-/** Characters kept on the page. */
-const KEPT = 200_000;
 const DRAW_MS = 100;
 
 /** Colours and cursor moves of terminals are not for here. */
@@ -31,43 +26,27 @@ function useOutput(jobId: string, status: JobRow['status']): Text | null {
   const isOver = status !== 'running';
   useEffect(() => {
     if (!isOpen || pausedAt !== null) return;
-    let text = '';
-    let end = -1;
-    let isCut = false;
+    const output = new OutputText();
     let timer: ReturnType<typeof setTimeout> | null = null;
     let isWanted = true;
     const draw = (): void => {
       timer = null;
-      if (text.length > KEPT) {
-        text = text.slice(-KEPT);
-        isCut = true;
-      }
-      setShown({ text, isCut });
+      setShown({ text: output.text, isCut: output.isCut });
     };
-    // What comes while it is read belongs behind it.
-    let meanwhile: (readonly [offset: number, piece: string])[] = [];
     const read = (): void => {
-      end = -1;
+      output.begin();
       client.output(jobId).then(
         (answer) => {
           if (!isWanted) return;
-          ({ text, isCut, end } = answer);
-          const pieces = meanwhile;
-          meanwhile = [];
-          for (const [offset, piece] of pieces) onPiece(offset, piece);
+          if (!output.read(answer)) read();
           draw();
         },
         () => {},
       );
     };
     const onPiece = (offset: number, piece: string): void => {
-      if (end < 0) meanwhile.push([offset, piece]);
-      else if (offset > end) read();
-      else if (offset + piece.length > end) {
-        text += piece.slice(end - offset);
-        end = offset + piece.length;
-        timer ??= setTimeout(draw, DRAW_MS);
-      }
+      if (output.add(offset, piece)) timer ??= setTimeout(draw, DRAW_MS);
+      else read();
     };
     const stop = isOver ? null : followOutput(jobId, { onOpen: read, onPiece });
     if (isOver) read();
