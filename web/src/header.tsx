@@ -14,6 +14,7 @@ export function Header(): JSX.Element {
   const operates = useUi(canOperate);
   const scope = useUi((ui) => ui.scope);
   const pausedAt = usePausedAt();
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
   return (
     <header class="bar">
       <h1 class="brand">
@@ -37,10 +38,10 @@ export function Header(): JSX.Element {
       </button>
       {operates && (
         <>
-          <button type="button" class="button is-quiet" onClick={() => open({ name: 'new-task' })}>
+          <button type="button" class="button is-quiet" disabled={!isOpen} onClick={() => open({ name: 'new-task' })}>
             <Icon name="plus" /> <span>Task</span>
           </button>
-          <button type="button" class="button is-primary" onClick={() => open({ name: 'new-job' })}>
+          <button type="button" class="button is-primary" disabled={!isOpen} onClick={() => open({ name: 'new-job' })}>
             <Icon name="plus" /> <span>Job</span>
           </button>
         </>
