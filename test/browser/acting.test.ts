@@ -107,6 +107,38 @@ describe('deleting and archiving', () => {
     await expect(dashboard.offstage.tasks.get('t1')).rejects.toMatchObject({ code: 'task.not_found' });
   });
 
+  it('of a session it names the jobs that have not ended; they are stopped first', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work } });
+    const { offstage } = dashboard;
+    await offstage.tasks.create({ taskId: 't1', title: 'Find the fault' });
+    await offstage.sessions.create({ sessionId: 's1', taskId: 't1' });
+    const { jobId } = await offstage.spawn({ kind: 'work', sessionId: 's1' });
+    await work.started(jobId);
+    const page = await dashboard.page({ hash: '/session/s1' });
+    await rowIn(page, 'job', jobId, 'background-running').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByText('Work is still in progress').getByText('1 job has not ended').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop and delete' }).click();
+    await rowOf(page, 'session', 's1').waitFor({ state: 'detached' });
+    await rowOf(page, 'job', jobId).waitFor({ state: 'detached' });
+    expect(work.live.size).toBe(0);
+  });
+
+  it('of what is idle it asks without a warning before it deletes, and archives at once', async () => {
+    await using dashboard = await openDashboard();
+    await dashboard.offstage.tasks.create({ taskId: 't1', title: 'Nothing to do' });
+    const page = await dashboard.page({ hash: '/task/t1' });
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await page.getByTestId('toast').getByText('The task is archived').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const question = page.getByRole('dialog', { name: 'Delete this task?' });
+    await question.waitFor();
+    expect(await question.getByText('Work is still in progress').count()).toBe(0);
+    await question.getByRole('button', { name: 'Delete this task' }).click();
+    await rowOf(page, 'task', 't1').waitFor({ state: 'detached' });
+  });
+
   it('archives without a question where the engine was told so', async () => {
     const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory }, confirmArchive: false });
