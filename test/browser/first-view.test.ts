@@ -1,9 +1,8 @@
-/** The first view: at once, before everything is loaded; and what a reload, a link or another tab finds. */
+/** The first view, and what a reload or a link finds. */
 import { describe, expect, it } from 'vitest';
 import { controlledExecutor } from '../../src/testing/index.ts';
 import { openDashboard } from './open-page.ts';
 import { badgeSays, chipOf, detailOf, rowIn, rowOf } from './page-parts.ts';
-import { type Wire, wireOf } from './wire.ts';
 
 describe('the first view', () => {
   it('shows task, session and job in each other, and how many run', async () => {
@@ -27,33 +26,6 @@ describe('the first view', () => {
       await row.getByText(title, { exact: true }).waitFor();
       expect(await row.getAttribute('aria-level')).toBe(level);
     }
-  });
-
-  it('has rows before all pages of many jobs are loaded, and says that older ones are missing until they are', async () => {
-    const jobs = 2_500;
-    await using dashboard = await openDashboard({ executors: { quick: () => 'done' }, workers: 64 });
-    const { offstage } = dashboard;
-    const spawned = await Promise.all(
-      Array.from({ length: jobs }, (_, n) => offstage.spawn({ kind: 'quick', subject: `job ${n}` })),
-    );
-    await offstage.waitMany(spawned.slice(-1_000).map(({ jobId }) => jobId));
-    let wire: Wire | null = null;
-    const prepare = async (page: Parameters<typeof wireOf>[0]): Promise<void> => {
-      wire = await wireOf(page);
-      wire.hold('list_jobs');
-    };
-    const page = await dashboard.page({ prepare });
-    const { held, release } = wire as unknown as Wire;
-    await held;
-    await page.locator('.row').first().waitFor();
-    await page.getByText('Loading older jobs…').waitFor();
-    const some = Number(await page.getByRole('treegrid').getAttribute('aria-rowcount'));
-    expect(some).toBeGreaterThan(40);
-    expect(some).toBeLessThan(jobs);
-    release();
-    await page.getByText('Loading older jobs…').waitFor({ state: 'detached' });
-    await page.locator(`[role="treegrid"][aria-rowcount="${jobs + 2}"]`).waitFor();
-    await chipOf(page, 'completed').getByText('2,500').waitFor();
   });
 
   it('a link to a job that has gone, or never was, says so; to one that is there shows it, scrolled to', async () => {

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Dashboard, openDashboard } from './open-page.ts';
 import { badgeSays, chipOf, focused, listOf } from './page-parts.ts';
+import { type Wire, wireOf } from './wire.ts';
 
 const JOBS = 10_000;
 /** Of each: so many fail, and so many are still there. */
@@ -44,6 +45,26 @@ beforeAll(async () => {
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
 describe('ten thousand rows', () => {
+  it('the first of them are there before all pages are loaded; that older ones are on their way is said until they are', async () => {
+    let wire: Wire | null = null;
+    const page = await dashboard.page({
+      prepare: async (page) => {
+        wire = await wireOf(page);
+        wire.hold('list_jobs');
+      },
+    });
+    const { held, release } = wire as unknown as Wire;
+    await held;
+    await page.locator('.row[data-kind="job"]').first().waitFor();
+    await page.getByText('Loading older jobs…').waitFor();
+    const some = Number(await listOf(page).getAttribute('aria-rowcount'));
+    expect(some).toBeGreaterThan(40);
+    expect(some).toBeLessThan(JOBS);
+    release();
+    await countIs(page, JOBS + HOLDERS);
+    await page.getByText('Loading older jobs…').waitFor({ state: 'detached' });
+  });
+
   it('are there as a number, and a few dozen of them in the page', async () => {
     const page = await dashboard.page();
     await countIs(page, JOBS + HOLDERS);

@@ -89,6 +89,8 @@ describe('L162: generating and background work', () => {
     await detailOf(page).getByRole('button', { name: 'Interrupt the turn' }).click();
     await page.getByTestId('task-state-background-running').waitFor();
     await sessions.stop('s1', { force: true });
+    await rowIn(page, 'session', 's1', 'cancelled').waitFor();
+    await page.locator('.row .ring').waitFor({ state: 'detached' });
   });
 });
 
