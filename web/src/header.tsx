@@ -5,7 +5,7 @@ import { Icon, StateIcon } from './icons.tsx';
 import { counted } from './model/words.ts';
 import { open } from './view/act.ts';
 import { setPaused, useCurrent, usePausedAt, useShown } from './view/live.ts';
-import { canOperate, setTheme } from './view/ui-store.ts';
+import { canOperate, switchTheme } from './view/ui-store.ts';
 import { useUi } from './view/use-source.ts';
 
 const LOGO = 'M2 13V3h5v10M7 13h7M9.5 13V6.5h3V13';
@@ -13,9 +13,8 @@ const LOGO = 'M2 13V3h5v10M7 13h7M9.5 13V6.5h3V13';
 export function Header(): JSX.Element {
   const operates = useUi(canOperate);
   const scope = useUi((ui) => ui.scope);
-  const theme = useUi((ui) => ui.theme);
   const pausedAt = usePausedAt();
-  const isDark = (theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
   return (
     <header class="bar">
       <h1 class="brand">
@@ -39,22 +38,16 @@ export function Header(): JSX.Element {
       </button>
       {operates && (
         <>
-          <button type="button" class="button is-quiet" onClick={() => open({ name: 'new-task' })}>
+          <button type="button" class="button is-quiet" disabled={!isOpen} onClick={() => open({ name: 'new-task' })}>
             <Icon name="plus" /> <span>Task</span>
           </button>
-          <button type="button" class="button is-primary" onClick={() => open({ name: 'new-job' })}>
+          <button type="button" class="button is-primary" disabled={!isOpen} onClick={() => open({ name: 'new-job' })}>
             <Icon name="plus" /> <span>Job</span>
           </button>
         </>
       )}
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={isDark ? 'Use light colours' : 'Use dark colours'}
-        title={isDark ? 'Light' : 'Dark'}
-        onClick={() => setTheme(isDark ? 'light' : 'dark')}
-      >
-        <Icon name={isDark ? 'sun' : 'moon'} />
+      <button type="button" class="icon-button" aria-label="Light or dark" title="Light or dark" onClick={switchTheme}>
+        <Icon name="theme" />
       </button>
       <button type="button" class="icon-button wide" aria-label="Help" title="Help" onClick={() => open({ name: 'help' })}>
         <Icon name="help" />
@@ -77,7 +70,7 @@ function RunningBadge(): JSX.Element {
       title={`${counted(running, 'job')} running`}
     >
       <StateIcon state={running > 0 ? 'background-running' : 'idle'} of="badge" isMute />
-      {running.toLocaleString('en')} running
+      {running.toLocaleString('en')} <span class="roomy">running</span>
     </span>
   );
 }

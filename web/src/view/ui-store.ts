@@ -105,7 +105,11 @@ export function applyTheme(theme: Ui['theme']): void {
   else document.documentElement.dataset.theme = theme;
 }
 
-export function setTheme(theme: 'light' | 'dark'): void {
+/** From what is shown, chosen or the system's, to the other one. */
+export function switchTheme(): void {
+  const { theme: chosen } = ui.getSnapshot().context;
+  const isDark = chosen === null ? matchMedia('(prefers-color-scheme: dark)').matches : chosen === 'dark';
+  const theme = isDark ? 'light' : 'dark';
   ui.trigger.themed({ theme });
   applyTheme(theme);
   try {
