@@ -380,6 +380,11 @@ export class ModelSocket implements WebSocketLike {
   #isSubscribed = false;
   #isBehind = false;
 
+  get readyState(): number {
+    if (this.hasEnded) return 3;
+    return this.isOpen ? 1 : 0;
+  }
+
   constructor(server: ModelServer) {
     this.#server = server;
     setImmediate(() => this.open());

@@ -11,6 +11,7 @@ import { WireClient } from './wire-client.ts';
 
 /** What is needed of a WebSocket: that of browsers and of Node, or of the package `ws`. */
 export interface WebSocketLike {
+  readonly readyState: number;
   send(data: string): void;
   close(code?: number, reason?: string): void;
   addEventListener(type: 'open' | 'error', listener: () => void): void;
@@ -22,6 +23,9 @@ export interface WebSocketLike {
 }
 
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
+
+/** As the standard numbers it. */
+const OPEN = 1;
 
 /** The server closes because of whom it talks to: the token, or too much of something. */
 export const POLICY_CLOSE = 1008;
@@ -58,7 +62,10 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
     onEnd(error, code);
   };
   const client = new WireClient({
-    send: (request) => socket.send(JSON.stringify(request)),
+    send: (request) => {
+      // One that closes says so soon, and what was asked meanwhile rejects with it (WSW1).
+      if (socket.readyState === OPEN) socket.send(JSON.stringify(request));
+    },
     close: () => {
       // A peer that is gone does not answer the goodbye, so nobody waits for it.
       end(client.end ?? lostError(url, 'it was closed here'), 0);

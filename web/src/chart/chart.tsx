@@ -20,7 +20,6 @@ export function Chart({ machine, active, lastEdge = null }: ChartProps) {
   const picture = usePicture(machine);
   const holder = useRef<HTMLDivElement>(null);
   const drawn = useRef<SVGSVGElement | null>(null);
-  const isWider = useIsWider(holder, picture);
   const now = innermost(active).map(stateInWords).join(' and ');
 
   useLayoutEffect(() => {
@@ -32,6 +31,8 @@ export function Chart({ machine, active, lastEdge = null }: ChartProps) {
     drawn.current.querySelector(':scope > title')?.remove();
     holder.current.replaceChildren(drawn.current);
   }, [picture]);
+  // Measured when the picture is in its place.
+  const isWider = useIsWider(holder, picture);
 
   useLayoutEffect(() => {
     if (typeof picture === 'string' || drawn.current === null) return;
@@ -107,6 +108,8 @@ function useIsWider(holder: { readonly current: HTMLDivElement | null }, picture
     const measure = (): void => setIsWider(element.scrollWidth > element.clientWidth);
     const observer = new ResizeObserver(measure);
     observer.observe(element);
+    // What observes tells of it a frame later.
+    measure();
     return () => observer.disconnect();
   }, [picture]);
   return isWider;
