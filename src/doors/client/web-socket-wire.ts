@@ -7,7 +7,7 @@
 import { OffstageError } from '../../model/offstage-error.ts';
 import type { WireFields } from '../rename.ts';
 import { lostError } from './client-errors.ts';
-import { WireClient } from './wire-client.ts';
+import { WireConnection } from './wire-connection.ts';
 
 /** What is needed of a WebSocket: that of browsers and of Node, or of the package `ws`. */
 export interface WebSocketLike {
@@ -27,7 +27,7 @@ export type WebSocketClass = new (url: string, protocols: string[]) => WebSocket
 export const POLICY_CLOSE = 1008;
 
 export interface WebSocketWire {
-  readonly client: WireClient;
+  readonly connection: WireConnection;
   /** Resolves when requests may be sent; rejects when it ends before. */
   readonly opened: Promise<void>;
 }
@@ -53,15 +53,15 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
   const end = (error: OffstageError, code: number): void => {
     if (hasEnded) return;
     hasEnded = true;
-    client.fail(error);
+    connection.fail(error);
     onNoOpen(error);
     onEnd(error, code);
   };
-  const client = new WireClient({
+  const connection = new WireConnection({
     send: (request) => socket.send(JSON.stringify(request)),
     close: () => {
       // A peer that is gone does not answer the goodbye, so nobody waits for it.
-      end(client.end ?? lostError(url, 'it was closed here'), 0);
+      end(connection.end ?? lostError(url, 'it was closed here'), 0);
       socket.close();
     },
   });
@@ -78,14 +78,16 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
     onFrame();
     const frame = frameOf(data);
     if (frame === null) {
-      client.fail(new OffstageError('control.protocol', `${url} has sent something that is no frame.`, { message: 'no frame' }));
+      connection.fail(
+        new OffstageError('control.protocol', `${url} has sent something that is no frame.`, { message: 'no frame' }),
+      );
       return;
     }
     before = before
-      .then(() => (hasEnded ? undefined : client.receive(frame)))
-      .catch((error) => client.fail(lostError(url, 'what it has sent could not be taken', error)));
+      .then(() => (hasEnded ? undefined : connection.receive(frame)))
+      .catch((error) => connection.fail(lostError(url, 'what it has sent could not be taken', error)));
   });
-  return { client, opened };
+  return { connection, opened };
 }
 
 function frameOf(data: unknown): WireFields | null {
