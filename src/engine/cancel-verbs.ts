@@ -69,8 +69,10 @@ export class CancelVerbs {
     const waiting = isWanted('pending') || isWanted('queued') ? this.#cancelWaiting(query, request) : [];
     const jobIds = [...this.#unfinished(query), ...(await this.#ended(query, statuses))];
     const [result, born] = await Promise.all([sorted(jobIds, each), Promise.allSettled(waiting)]);
-    // A spawn that was refused in the end has no job, and so nothing to tell.
-    const bornIds = born.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.jobId] : []));
+    // A spawn that was refused in the end has no job, and one that has found an ended one made none: there is nothing to tell.
+    const bornIds = born.flatMap((outcome) =>
+      outcome.status === 'fulfilled' && outcome.value !== null ? [outcome.value.jobId] : [],
+    );
     return { ...result, cancelled: [...result.cancelled, ...bornIds] };
   }
 
@@ -88,7 +90,7 @@ export class CancelVerbs {
     const job = jobs.get(jobId);
     if (job === undefined) {
       const admitting = this.#host.admission.cancelWhenAdmitted(jobId, request);
-      if (admitting !== null) return admitting;
+      if (admitting !== null) return (await admitting) ?? this.#one(jobId, request);
       let stored = await rows.find(jobId);
       // It may have been accepted while the store was asked; or have ended since, and then its end is stored by now.
       if (jobs.has(jobId)) return this.#one(jobId, request);
@@ -138,7 +140,7 @@ export class CancelVerbs {
   }
 
   /** Spawns that wait undecided have no ids yet. */
-  #cancelWaiting({ taskId, ...query }: ListQuery, request: CancelRequest): readonly Promise<JobView>[] {
+  #cancelWaiting({ taskId, ...query }: ListQuery, request: CancelRequest): readonly Promise<JobView | null>[] {
     const { admission, sessions } = this.#host;
     const matches = matcherOf(query);
     const isInTask = (sessionId: string): boolean => taskId === undefined || sessions.cached(sessionId)?.taskId === taskId;

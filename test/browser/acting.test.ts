@@ -1,8 +1,9 @@
-/** What a person does: starts work, answers, cancels one or many, stops, archives and deletes; and may do nothing with a token for reading. */
+/** What a person does: starts work, cancels many, stops, archives and deletes. */
 import { describe, expect, it } from 'vitest';
 import { controlledExecutor } from '../../src/testing/index.ts';
+import { vouchingAgent, workBehind } from './agents.ts';
 import { openDashboard } from './open-page.ts';
-import { attestingAgent, detailOf, rowIn, rowOf, startBackgroundWork, startTurn } from './page-parts.ts';
+import { rowIn, rowOf } from './page-parts.ts';
 
 describe('starting', () => {
   it('a command: the form starts it, and its output and its end are shown', async () => {
@@ -39,7 +40,7 @@ describe('starting', () => {
   });
 
   it('a task with a session, whose agent takes a message', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     const page = await dashboard.page();
     await page.getByRole('button', { name: 'Task', exact: true }).click();
@@ -50,45 +51,6 @@ describe('starting', () => {
     expect((await mock.nextPrompt()).content).toBe('look at it');
     mock.emit({ type: 'output', generation: 1, text: 'I look at it.' });
     await page.getByTestId('said').getByText('I look at it.').waitFor();
-  });
-});
-
-describe('the output', () => {
-  it('follows what a running job prints', async () => {
-    const work = controlledExecutor();
-    await using dashboard = await openDashboard({ executors: { work } });
-    const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'talks' });
-    const { context } = await work.started(jobId);
-    context.output('before\n');
-    const page = await dashboard.page({ hash: `/job/${jobId}` });
-    const output = page.getByTestId('output');
-    await output.getByText('before').waitFor();
-    for (let line = 1; line <= 50; line += 1) context.output(`line ${line}\n`);
-    await output.getByText('line 50').waitFor();
-    context.output('\u001b[31mred\u001b[0m\n');
-    await output.getByText('red').waitFor();
-    const lines = Array.from({ length: 50 }, (_, index) => `line ${index + 1}`);
-    expect(await output.textContent()).toBe(['before', ...lines, 'red', ''].join('\n'));
-    await work.release(jobId, 'the end');
-    await page.getByLabel('Result').getByText('the end').waitFor();
-  });
-});
-
-describe('answering', () => {
-  it('a permission is above everything, and what is chosen reaches the agent', async () => {
-    const mock = attestingAgent();
-    await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    const { agent, generation } = await startTurn(dashboard.offstage, mock);
-    const options = [
-      { optionId: 'yes', name: 'Allow once', kind: 'allow_once' },
-      { optionId: 'no', name: 'Deny', kind: 'reject_once' },
-    ];
-    agent.emit({ type: 'permission.request', generation, requestId: 'r1', kind: 'permission', options });
-    const page = await dashboard.page({ hash: '/session/s1' });
-    await rowIn(page, 'task', 't1', 'permission').waitFor();
-    await page.getByTestId('pending').getByRole('button', { name: 'Allow once' }).click();
-    await rowIn(page, 'session', 's1', 'generating').waitFor();
-    expect(agent.answers).toEqual([{ requestId: 'r1', choice: 'yes' }]);
   });
 });
 
@@ -109,9 +71,9 @@ describe('cancelling and stopping', () => {
   });
 
   it('everything in a task, named by what it is, at once', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const { jobId } = await dashboard.offstage.spawn({
       kind: 'command',
       sessionId: 's1',
@@ -128,9 +90,9 @@ describe('cancelling and stopping', () => {
 
 describe('deleting and archiving', () => {
   it('warns of live work, and does it only when that is confirmed', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const page = await dashboard.page({ hash: '/task/t1' });
     await page.getByRole('button', { name: 'Archive' }).click();
     const question = page.getByRole('dialog');
@@ -145,27 +107,45 @@ describe('deleting and archiving', () => {
     await expect(dashboard.offstage.tasks.get('t1')).rejects.toMatchObject({ code: 'task.not_found' });
   });
 
+  it('of a session it names the jobs that have not ended; they are stopped first', async () => {
+    const work = controlledExecutor();
+    await using dashboard = await openDashboard({ executors: { work } });
+    const { offstage } = dashboard;
+    await offstage.tasks.create({ taskId: 't1', title: 'Find the fault' });
+    await offstage.sessions.create({ sessionId: 's1', taskId: 't1' });
+    const { jobId } = await offstage.spawn({ kind: 'work', sessionId: 's1' });
+    await work.started(jobId);
+    const page = await dashboard.page({ hash: '/session/s1' });
+    await rowIn(page, 'job', jobId, 'background-running').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByText('Work is still in progress').getByText('1 job has not ended').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop and delete' }).click();
+    await rowOf(page, 'session', 's1').waitFor({ state: 'detached' });
+    await rowOf(page, 'job', jobId).waitFor({ state: 'detached' });
+    expect(work.live.size).toBe(0);
+  });
+
+  it('of what is idle it asks without a warning before it deletes, and archives at once', async () => {
+    await using dashboard = await openDashboard();
+    await dashboard.offstage.tasks.create({ taskId: 't1', title: 'Nothing to do' });
+    const page = await dashboard.page({ hash: '/task/t1' });
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await page.getByTestId('toast').getByText('The task is archived').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const question = page.getByRole('dialog', { name: 'Delete this task?' });
+    await question.waitFor();
+    expect(await question.getByText('Work is still in progress').count()).toBe(0);
+    await question.getByRole('button', { name: 'Delete this task' }).click();
+    await rowOf(page, 'task', 't1').waitFor({ state: 'detached' });
+  });
+
   it('archives without a question where the engine was told so', async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({ agents: { default: mock.factory }, confirmArchive: false });
-    await startBackgroundWork(dashboard.offstage, mock);
+    await workBehind(dashboard, mock);
     const page = await dashboard.page({ hash: '/task/t1' });
     await page.getByRole('button', { name: 'Archive' }).click();
     await page.getByTestId('toast').getByText('The task is archived').waitFor();
     expect(await page.getByRole('dialog').count()).toBe(0);
-  });
-});
-
-describe('a token for reading', () => {
-  it('shows everything, and nothing that does something', async () => {
-    const work = controlledExecutor();
-    await using dashboard = await openDashboard({ executors: { work } });
-    const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'look' });
-    const page = await dashboard.page({ hash: `/job/${jobId}`, scope: 'observe' });
-    await page.getByText('Read-only').waitFor();
-    await detailOf(page).getByTestId('sentence').getByText('Running').waitFor();
-    const names = await page.getByRole('button').allInnerTexts();
-    expect(names.filter((name) => /cancel this|stop|delete|task|^job$/i.test(name.trim()))).toEqual([]);
-    expect(await page.getByRole('checkbox').count()).toBe(0);
   });
 });

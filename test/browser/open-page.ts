@@ -1,7 +1,8 @@
 /**
  * An engine, its server, and pages of the dashboard in the browser that all tests of a run share.
  *
- * Closing also asserts that no page has complained: an error on its console (what its content policy refuses is one) fails the test.
+ * Closing also asserts that no page has complained, or asked anybody else: an error on its console (what its content policy refuses is one)
+ * fails the test.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,6 +33,57 @@ afterAll(async () => {
   browser = null;
 });
 
+/** Pages of one test. Disposing closes them, and asserts that none has complained and that nothing they asked for was of another origin. */
+class Watch implements AsyncDisposable {
+  readonly #complaints: string[] = [];
+  readonly #ignored: RegExp[] = [];
+  readonly #pages: Page[] = [];
+
+  ignore(complaint: RegExp): void {
+    this.#ignored.push(complaint);
+  }
+
+  /** A page of its own context; `origin` is the only one that it may ask. */
+  async page(origin: string, options: BrowserContextOptions): Promise<Page> {
+    const context = await (await sharedBrowser()).newContext({
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      ...options,
+    });
+    const note = (complaint: string): void => void this.#complaints.push(complaint);
+    context.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') note(message.text());
+    });
+    context.on('weberror', (error) => note(String(error.error())));
+    context.on('request', (request) => {
+      if (new URL(request.url()).origin !== origin) note(`It has asked ${request.url()}`);
+    });
+    context.setDefaultTimeout(TIMEOUT_MS);
+    const page = await context.newPage();
+    this.#pages.push(page);
+    return page;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#pages.map((page) => page.context().close()));
+    expect(this.#complaints.filter((text) => !this.#ignored.some((pattern) => pattern.test(text)))).toEqual([]);
+  }
+}
+
+export interface OpenedPage extends AsyncDisposable {
+  readonly page: Page;
+  /** As of `Dashboard`. */
+  ignore(complaint: RegExp): void;
+}
+
+/** A page at an address, whoever serves it. */
+export async function openPage(address: string, options: BrowserContextOptions = {}): Promise<OpenedPage> {
+  const watch = new Watch();
+  const page = await watch.page(new URL(address).origin, options);
+  await page.goto(address);
+  return { page, ignore: (complaint) => watch.ignore(complaint), [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose]() };
+}
+
 export interface Dashboard extends AsyncDisposable {
   readonly offstage: Offstage<Executors>;
   readonly server: OffstageServer;
@@ -46,32 +98,23 @@ export interface PageOptions extends BrowserContextOptions {
   readonly hash?: string;
   /** Default `operate`. */
   readonly scope?: 'observe' | 'operate';
+  /** Called with the page before it is opened. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
-/** @param options of the engine; by default it lies in a folder of its own, which is removed */
+/** @param options of the engine; unless it is given a store it lies in a folder of its own, which is removed */
 export async function openDashboard(options: Partial<OpenOptions<Executors>> = {}): Promise<Dashboard> {
   const dataDir = await mkdtemp(join(tmpdir(), 'offstage-browser-'));
-  const offstage = (await open({ dataDir, durability: 'process', ...options } as OpenOptions<Executors>)) as Offstage<Executors>;
+  const where = options.store ? {} : { dataDir };
+  const offstage = (await open({ ...where, durability: 'process', ...options } as OpenOptions<Executors>)) as Offstage<Executors>;
   const server = await serve(offstage);
-  const complaints: string[] = [];
-  const ignored: RegExp[] = [];
-  const pages: Page[] = [];
+  const watch = new Watch();
   return {
     offstage,
     server,
-    async page({ hash = '', scope = 'operate', ...contextOptions } = {}) {
-      const context = await (await sharedBrowser()).newContext({
-        viewport: { width: 1280, height: 800 },
-        reducedMotion: 'reduce',
-        ...contextOptions,
-      });
-      const page = await context.newPage();
-      page.setDefaultTimeout(TIMEOUT_MS);
-      pages.push(page);
-      page.on('console', (message) => {
-        if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
-      });
-      page.on('pageerror', (error) => complaints.push(String(error)));
+    async page({ hash = '', scope = 'operate', prepare = async () => {}, ...contextOptions } = {}) {
+      const page = await watch.page(new URL(server.url).origin, contextOptions);
+      await prepare(page);
       await letIn(page, server, scope);
       await page.goto(`${server.url}${hash === '' ? '' : `#${hash}`}`);
       await page.locator('[data-testid="connection"][data-status="open"]').waitFor();
@@ -79,12 +122,14 @@ export async function openDashboard(options: Partial<OpenOptions<Executors>> = {
       await page.getByRole('status').waitFor({ state: 'attached' });
       return page;
     },
-    ignore: (complaint) => void ignored.push(complaint),
+    ignore: (complaint) => watch.ignore(complaint),
     async [Symbol.asyncDispose]() {
-      await Promise.all(pages.map((page) => page.context().close()));
-      await offstage.close();
-      await rm(dataDir, { recursive: true, force: true });
-      expect(complaints.filter((text) => !ignored.some((pattern) => pattern.test(text)))).toEqual([]);
+      try {
+        await watch[Symbol.asyncDispose]();
+      } finally {
+        await offstage.close();
+        await rm(dataDir, { recursive: true, force: true });
+      }
     },
   };
 }

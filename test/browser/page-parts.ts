@@ -1,8 +1,5 @@
-/** Parts of the page by the names that web/README.md promises, and scenes that several tests begin with. */
+/** What the tests look at on the page: rows, details, colours, and what has the focus. */
 import type { Locator, Page } from 'playwright-core';
-import { type MockAgent, type MockPrompt, mockAgent } from '../../src/adapters/mock-agent.ts';
-import type { Offstage } from '../../src/engine/offstage.ts';
-import type { Executors } from '../../src/model/executor.ts';
 
 export type RowKind = 'task' | 'session' | 'job';
 
@@ -13,36 +10,47 @@ export const rowOf = (page: Page, kind: RowKind, id: string): Locator =>
 export const rowIn = (page: Page, kind: RowKind, id: string, state: string): Locator =>
   page.locator(`.row[data-kind="${kind}"][data-id="${id}"][data-state="${state}"]`);
 
+export const iconOf = (row: Locator): Locator => row.locator('.row-name .state');
+
 export const detailOf = (page: Page): Locator => page.getByRole('region', { name: 'Detail' });
 
-/** What the page's own world has. */
-interface Styled {
-  getComputedStyle(element: unknown): { readonly color: string };
+export const sentenceOf = (page: Page): Locator => page.getByTestId('sentence');
+
+export const listOf = (page: Page): Locator => page.getByRole('treegrid');
+
+export const chipOf = (page: Page, filter: string): Locator => page.locator(`.chip[data-filter="${filter}"]`);
+
+/** Resolves when so many jobs run by the badge. */
+export const badgeSays = (page: Page, count: number): Promise<void> =>
+  page.locator(`[data-testid="running-count"][data-count="${count}"]`).waitFor();
+
+export const connectionIs = (page: Page, status: 'open' | 'lost' | 'refused'): Promise<void> =>
+  page.locator(`[data-testid="connection"][data-status="${status}"]`).waitFor();
+
+/** Titles of the rows that are drawn, from the top. */
+export const titlesOf = (page: Page): Promise<readonly string[]> =>
+  page.evaluate<string[]>(
+    `[...document.querySelectorAll('.row')].sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map((row) => row.querySelector('.row-title').textContent)`,
+  );
+
+/** The part of a browser's world that these functions call. */
+interface World {
+  getComputedStyle(element: unknown): Readonly<Record<string, string>>;
 }
 
-export const colourOf = (icon: Locator): Promise<string> =>
-  icon.evaluate((element) => (globalThis as unknown as Styled).getComputedStyle(element).color);
+/** Computed values of an element. */
+export const styleOf = <Name extends string>(element: Locator, ...names: Name[]): Promise<Readonly<Record<Name, string>>> =>
+  element.evaluate((found, wanted) => {
+    const style = (globalThis as unknown as World).getComputedStyle(found);
+    return Object.fromEntries(wanted.map((name) => [name, style[name] ?? ''])) as Readonly<Record<Name, string>>;
+  }, names);
 
-/** An agent that vouches for everything, and has said so. */
-export const attestingAgent = (): MockAgent =>
-  mockAgent({ attests: { workloads: ['subagent', 'shell', 'monitor'], yield: true, handoff: true, snapshot: true } });
+/** `data-key`, label or text of what has the focus; `BODY` when nothing has. */
+export const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>(
+    `(() => { const { dataset, ariaLabel, textContent, tagName } = document.activeElement; return tagName === 'BODY' ? tagName : (dataset.key ?? ariaLabel ?? (textContent.trim() || tagName)); })()`,
+  );
 
-/** A session `s1` of task `t1` whose agent has taken its first prompt. */
-export async function startTurn(offstage: Offstage<Executors>, mock: MockAgent): Promise<MockPrompt> {
-  await offstage.tasks.create({ taskId: 't1', title: 'Find the fault' });
-  await offstage.sessions.create({ sessionId: 's1', taskId: 't1' });
-  const prompt = mock.nextPrompt();
-  await offstage.sessions.prompt('s1', { content: 'begin' });
-  const { agent } = await prompt;
-  agent.emit({ type: 'capability', generation: 0, handoff: true, snapshot: true });
-  return prompt;
-}
-
-/** The same, and its turn is over, with a subagent behind it. */
-export async function startBackgroundWork(offstage: Offstage<Executors>, mock: MockAgent): Promise<MockPrompt> {
-  const prompt = await startTurn(offstage, mock);
-  const { agent, generation } = prompt;
-  agent.emit({ type: 'workload.started', generation, kind: 'subagent', workloadId: 'w1' });
-  prompt.end();
-  return prompt;
-}
+/** Pixels by which the page is wider than its window. */
+export const overflowOf = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');

@@ -4,8 +4,9 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { it } from 'vitest';
+import { vouchingAgent } from './agents.ts';
 import { openDashboard, PHONE } from './open-page.ts';
-import { attestingAgent, rowIn, rowOf } from './page-parts.ts';
+import { rowIn, rowOf } from './page-parts.ts';
 
 const IMAGES = join(import.meta.dirname, '..', '..', 'docs', 'images');
 
@@ -17,7 +18,7 @@ const sh = (script: string) => ({ command: script, shell: true });
 it.runIf(process.env.OFFSTAGE_SCREENSHOTS !== undefined)(
   'pictures of the main views',
   async () => {
-    const mock = attestingAgent();
+    const mock = vouchingAgent();
     await using dashboard = await openDashboard({
       workers: 5,
       cancelGraceMs: 1_500,

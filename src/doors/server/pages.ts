@@ -10,7 +10,7 @@ const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
 const page = (title: string, body: string): string =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
-  `<title>${title}</title><style>${STYLE}</style><h1>${title}</h1>${body}</html>`;
+  `<title>${title}</title><style>${STYLE}</style><main><h1>${title}</h1>${body}</main></html>`;
 
 const FORM =
   '<form method="post" action="login"><label>Token <input name="token" type="password" autocomplete="off" autofocus required></label>' +

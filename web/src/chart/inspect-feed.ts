@@ -4,6 +4,7 @@
  * WIF1  It reconnects while it is followed. Meanwhile it says `unavailable`, and keeps nothing.
  */
 import { useEffect, useState } from 'preact/hooks';
+import { closeQuietly } from '../view/close-quietly.ts';
 import { type InspectedActor, InspectedActors } from './inspected-actors.ts';
 
 export interface InspectFilter {
@@ -84,6 +85,6 @@ export function followInspector(address: string, onChange: (feed: InspectFeed) =
     isOver = true;
     clearTimeout(retry);
     clearTimeout(telling);
-    webSocket?.close();
+    if (webSocket !== null) closeQuietly(webSocket);
   };
 }

@@ -85,7 +85,9 @@ export function Composer({ session }: { readonly session: SessionView }): JSX.El
           data-testid="outcome"
           data-outcome={outcome?.kind ?? (isSending ? 'sending' : 'none')}
         >
-          {isSending ? 'Sending…' : (outcome?.words ?? (isOver ? '' : 'Enter sends, Shift+Enter breaks the line'))}
+          {isSending
+            ? 'Sending…'
+            : (outcome?.words ?? (isOver ? '' : `Enter ${isBusy ? 'queues' : 'sends'}, Shift+Enter breaks the line`))}
         </span>
         <button type="submit" class="button is-primary" disabled={isOver || isSending || !isOpen || text.trim() === ''}>
           <Icon path={SEND} /> {isBusy ? 'Queue' : 'Send'}

@@ -2,6 +2,8 @@
  * What one job prints, over a connection of its own: the page's other one carries nobody's output.
  */
 
+import { closeQuietly } from '../view/close-quietly.ts';
+
 /** Between two tries. */
 const RETRY_MS = 2_000;
 
@@ -34,6 +36,6 @@ export function followOutput(jobId: string, { onOpen, onPiece }: OutputListener)
   return () => {
     socket.onclose = null;
     clearTimeout(retry);
-    socket.close();
+    closeQuietly(socket);
   };
 }

@@ -55,8 +55,8 @@ export function JobDetail({ row: listed }: { readonly row: JobRow }): JSX.Elemen
   const now = useNow();
   const operates = useUi(canOperate);
   const heard = useHeard(jobId, mayStillRun(listed));
-  const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard}`, () => verbs.getJob(jobId));
-  const row = job !== null && listed.detached ? { ...listed, bodyLive: job.bodyLive } : listed;
+  const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard} ${listed.bodyLive}`, () => verbs.getJob(jobId));
+  const row = job !== null && listed.detached ? { ...listed, bodyLive: listed.bodyLive && job.bodyLive } : listed;
   const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive}`, () => verbs.history(jobId));
   const text = job?.resultText ?? job?.partialText ?? null;
   return (

@@ -103,7 +103,16 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }): JSX.Eleme
   );
 }
 
-const copy = (text: string): Promise<unknown> => act(navigator.clipboard.writeText(text), () => 'Copied.');
+/** Over plain HTTP from another machine there is no clipboard; elsewhere it may be forbidden. */
+async function write(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    throw new Error('The browser does not allow this page to copy.');
+  }
+}
+
+const copy = (text: string): Promise<unknown> => act(write(text), () => 'Copied.');
 
 export function CopyButton({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
   return (

@@ -9,7 +9,5 @@ export const PLUS = 'M8 3v10M3 8h10';
 export const PAUSE = 'M5.5 3.5v9M10.5 3.5v9';
 export const PLAY = 'M5 3.2v9.6L12.5 8z';
 export const STOP = 'M4.5 4.5h7v7h-7z';
-export const SUN =
-  'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.2 1.2M11.8 11.8L13 13M3 13l1.2-1.2M11.8 4.2L13 3';
-export const MOON = 'M13.5 9.6A6 6 0 0 1 6.4 2.5a6 6 0 1 0 7.1 7.1z';
+export const THEME = 'M8 13.5a5.5 5.5 0 1 0 0-11zM8 2.5a5.5 5.5 0 0 0 0 11M9.5 4.8v6.4M11.2 5.9v4.2';
 export const HELP = 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM6.2 6.2a1.9 1.9 0 1 1 2.7 1.9c-.6.3-.9.7-.9 1.3M8 11.4v.2';

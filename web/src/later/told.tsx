@@ -9,7 +9,7 @@ import { announceTo } from './announcements.ts';
 export function Toasts(): JSX.Element {
   const toasts = useUi((state) => state.toasts);
   return (
-    <div class="toasts">
+    <section class="toasts" aria-label="Messages">
       {toasts.map(({ id, text, isError }) => (
         <div key={id} class={`toast${isError ? ' is-error' : ''}`} data-testid="toast">
           {isError && <Icon name="warning" />}
@@ -19,7 +19,7 @@ export function Toasts(): JSX.Element {
           </button>
         </div>
       ))}
-    </div>
+    </section>
   );
 }
 

@@ -60,7 +60,9 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
         onKeyDown={(event) => {
           if (!(event.target as HTMLElement).classList.contains('row')) return;
           const page = Math.floor((scroller.current?.clientHeight ?? ROW_HEIGHT) / ROW_HEIGHT) - 1;
-          if (later?.onListKey(event, { rows, index: activeIndex, page, goTo, search: onSearch })) event.preventDefault();
+          // Keys may come faster than rows are drawn: each starts where the one before has led.
+          const index = indexOf.get(ui.getSnapshot().context.active ?? '') ?? 0;
+          if (later?.onListKey(event, { rows, index, page, goTo, search: onSearch })) event.preventDefault();
         }}
         onFocusIn={(event) => {
           const key = keyAt(event);

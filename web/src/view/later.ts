@@ -4,6 +4,7 @@
  * DSH19  What cannot be loaded says so: after an update of the server the page is an old one.
  */
 import type * as Later from '../later/index.ts';
+import { current } from './live.ts';
 import { type Source, useSource } from './use-source.ts';
 
 type Parts = typeof Later;
@@ -30,6 +31,19 @@ export async function loadLater(): Promise<void> {
     parts.followScope();
   } catch {
     isMissing = true;
+    reloadWhenBack();
   }
   for (const listener of listeners) listener();
+}
+
+/** The server has gone between the first view and this. Browsers try a module only once, so with the next connection the page begins anew. */
+function reloadWhenBack(): void {
+  let wasLost = false;
+  const look = (): void => {
+    const { status } = current.get().connection;
+    wasLost ||= status === 'lost';
+    if (wasLost && status === 'open') location.reload();
+  };
+  look();
+  current.subscribe(look);
 }

@@ -1,7 +1,11 @@
 /** Light or dark, as it was chosen here; the browser keeps it. */
 import { applyTheme, THEME, ui } from './ui-store.ts';
 
-export function setTheme(theme: 'light' | 'dark'): void {
+/** From what is shown, chosen or the system's, to the other one. */
+export function switchTheme(): void {
+  const { theme: chosen } = ui.getSnapshot().context;
+  const isDark = chosen === null ? matchMedia('(prefers-color-scheme: dark)').matches : chosen === 'dark';
+  const theme = isDark ? 'light' : 'dark';
   ui.trigger.themed({ theme });
   applyTheme(theme);
   try {
