@@ -9,7 +9,6 @@ export default defineConfig({
   base: './',
   cacheDir: join(root, '..', 'node_modules', '.vite-dashboard'),
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  resolve: { alias: { '@xstate/store': join(root, 'src', 'view', 'small-store.ts') } },
   // Their development checks are nothing for a page that is shipped.
   define: { 'process.env.NODE_ENV': '"production"' },
   build: {

@@ -1,5 +1,4 @@
-/** What the dashboard says, as data: durations, sentences, the address, and the store that the build puts in the place of @xstate/store. */
-import { createStore as createRealStore } from '@xstate/store';
+/** What the dashboard says, as data: durations, sentences, the address. */
 import { describe, expect, it } from 'vitest';
 import { formatAddress, parseAddress } from '../../web/src/model/address.ts';
 import type { JobRow } from '../../web/src/model/client.ts';
@@ -9,7 +8,6 @@ import { rowNote } from '../../web/src/model/row-words.ts';
 import type { Row } from '../../web/src/model/rows.ts';
 import { jobSentence } from '../../web/src/model/sentences.ts';
 import { jobTime, shortDuration, shortElapsed } from '../../web/src/model/words.ts';
-import { createStore as createSmallStore } from '../../web/src/view/small-store.ts';
 
 describe('durations', () => {
   it.each([
@@ -128,29 +126,5 @@ describe('DSH17: the output', () => {
     output.read({ text: '', isCut: false, end: 0 });
     for (let offset = 0; offset < 300_000; offset += 1_000) output.add(offset, `${'x'.repeat(999)}\n`);
     expect([output.text.length, output.isCut, output.text.endsWith('x\n')]).toEqual([200_000, true, true]);
-  });
-});
-
-describe('the small store', () => {
-  it.each([
-    ['@xstate/store', createRealStore],
-    ['the small one', createSmallStore],
-  ])('%s', (_, create) => {
-    const store = (create as typeof createRealStore)({
-      context: { count: 0, by: '' },
-      on: {
-        added: (context, { by, amount }: { by: string; amount: number }) => ({ count: context.count + amount, by }),
-        kept: (context) => context,
-      },
-    });
-    const told: number[] = [];
-    const subscription = store.subscribe(({ context }) => told.push(context.count));
-    store.trigger.added({ by: 'a', amount: 2 });
-    store.send({ type: 'added', by: 'b', amount: 3 });
-    store.trigger.kept();
-    subscription.unsubscribe();
-    store.trigger.added({ by: 'c', amount: 1 });
-    expect(store.getSnapshot().context).toEqual({ count: 6, by: 'c' });
-    expect(told).toEqual([2, 5]);
   });
 });

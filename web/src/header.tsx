@@ -1,20 +1,15 @@
-/** The bar at the top: what runs, whether this is true now, and what holds for the whole page. */
+/** The bar at the top: what runs, and whether this is true now. What can be done from here comes later than the first view. */
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Icon, StateIcon } from './icons.tsx';
+import { StateIcon } from './icons.tsx';
 import { counted } from './model/words.ts';
-import { open } from './view/act.ts';
-import { setPaused, useCurrent, usePausedAt, useShown } from './view/live.ts';
-import { canOperate, switchTheme } from './view/ui-store.ts';
-import { useUi } from './view/use-source.ts';
+import { useLater } from './view/later.ts';
+import { useCurrent, usePausedAt, useShown } from './view/live.ts';
 
 const LOGO = 'M2 13V3h5v10M7 13h7M9.5 13V6.5h3V13';
 
 export function Header(): JSX.Element {
-  const operates = useUi(canOperate);
-  const scope = useUi((ui) => ui.scope);
-  const pausedAt = usePausedAt();
-  const isOpen = useCurrent(({ connection }) => connection.status === 'open');
+  const later = useLater();
   return (
     <header class="bar">
       <h1 class="brand">
@@ -26,32 +21,7 @@ export function Header(): JSX.Element {
       <RunningBadge />
       <ConnectionWord />
       <span class="spacer" />
-      {scope === 'observe' && <span class="tag">Read-only</span>}
-      <button
-        type="button"
-        class="button is-quiet"
-        aria-pressed={pausedAt !== null}
-        title={pausedAt === null ? 'Pause live updates' : 'Resume live updates'}
-        onClick={() => setPaused(pausedAt === null)}
-      >
-        <Icon name={pausedAt === null ? 'pause' : 'play'} /> <span class="wide">{pausedAt === null ? 'Pause' : 'Resume'}</span>
-      </button>
-      {operates && (
-        <>
-          <button type="button" class="button is-quiet" disabled={!isOpen} onClick={() => open({ name: 'new-task' })}>
-            <Icon name="plus" /> <span>Task</span>
-          </button>
-          <button type="button" class="button is-primary" disabled={!isOpen} onClick={() => open({ name: 'new-job' })}>
-            <Icon name="plus" /> <span>Job</span>
-          </button>
-        </>
-      )}
-      <button type="button" class="icon-button" aria-label="Light or dark" title="Light or dark" onClick={switchTheme}>
-        <Icon name="theme" />
-      </button>
-      <button type="button" class="icon-button wide" aria-label="Help" title="Help" onClick={() => open({ name: 'help' })}>
-        <Icon name="help" />
-      </button>
+      {later && <later.PageButtons />}
     </header>
   );
 }

@@ -5,13 +5,7 @@ import { STATES, type StateKey } from './model/states.ts';
 const PATHS = {
   chevron: 'M6 4l4 4-4 4',
   close: 'M4 4l8 8M12 4l-8 8',
-  plus: 'M8 3v10M3 8h10',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.6 10.6L14 14',
-  pause: 'M5.5 3.5v9M10.5 3.5v9',
-  play: 'M5 3.2v9.6L12.5 8z',
-  stop: 'M4.5 4.5h7v7h-7z',
-  theme: 'M8 13.5a5.5 5.5 0 1 0 0-11zM8 2.5a5.5 5.5 0 0 0 0 11M9.5 4.8v6.4M11.2 5.9v4.2',
-  help: 'M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM6.2 6.2a1.9 1.9 0 1 1 2.7 1.9c-.6.3-.9.7-.9 1.3M8 11.4v.2',
   warning: 'M8 2L1.5 13.5h13zM8 6.5v3.2M8 11.6v.2',
   // States.
   permission: 'M8 1.8l5 1.9v3.8c0 3-2 5.5-5 6.7-3-1.2-5-3.7-5-6.7V3.7zM8 5v3.4M8 10.6v.2',

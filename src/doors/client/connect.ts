@@ -1,16 +1,14 @@
 /**
- * The way to a server, from a browser or from Node.
+ * Connects to a server, from a browser or from Node.
  *
  * CNT1  Nothing of Node is loaded unless it is needed: the package `ws` only where the platform has no WebSocket of its own (Node 20).
- * CNT2  The token goes where browsers can put it, into the list of protocols, and never into an address.
- * CNT3  A browser is not told why it was not let in; so the server is asked, where a connection does not come about.
  */
 import type { OffstageEvent } from '../../model/events.ts';
 import { OffstageError } from '../../model/offstage-error.ts';
 import { EVENT_TYPES } from '../wire-events.ts';
-import { clientClock } from './client-clock.ts';
-import { invalidError, refusedError } from './client-errors.ts';
+import { invalidError } from './client-errors.ts';
 import { OffstageClient } from './offstage-client.ts';
+import { wayToServer } from './way-to-server.ts';
 import type { WebSocketClass } from './web-socket-wire.ts';
 
 export interface ConnectOptions {
@@ -28,11 +26,8 @@ export interface ConnectOptions {
   readonly onCallbackError?: (error: unknown) => void;
 }
 
-const PROTOCOL = 'offstage.v1';
 const TOKEN = /^[\w.-]+$/;
 const MAX_JOBS = 20_000;
-/** How long a server may take to say why. */
-const ASKING_MS = 5_000;
 
 /**
  * Connects, and stays connected: answers at once, and tells by `live` how it stands.
@@ -51,19 +46,8 @@ export function connect(options: ConnectOptions): OffstageClient {
   const unknown = types?.find((type) => !Object.hasOwn(EVENT_TYPES, type));
   if (unknown !== undefined)
     throw invalidError('config.invalid', 'types', `there are no events of type ${JSON.stringify(unknown)}`);
-  const socketUrl = new URL('ws', base);
-  socketUrl.protocol = base.protocol === 'https:' ? 'wss:' : 'ws:';
-  const protocols = token === undefined ? [PROTOCOL] : [PROTOCOL, `offstage.token.${token}`];
   return new OffstageClient({
-    url: base.href,
-    clock: clientClock,
-    random: Math.random,
-    openSocket: async () => {
-      const WebSocket = options.WebSocket ?? (await platformWebSocket());
-      return new WebSocket(socketUrl.href, protocols);
-    },
-    whyRefused: () => whyRefused(base, token),
-    onOnline,
+    ...wayToServer({ base, token, webSocket: async () => options.WebSocket ?? (await platformWebSocket()) }),
     types: types ?? null,
     maxJobs,
     report: onCallbackError,
@@ -98,33 +82,4 @@ async function platformWebSocket(): Promise<WebSocketClass> {
     const message = `This needs the package ${JSON.stringify(name)}, which is not installed: npm install ${name}`;
     throw new OffstageError('package.missing', message, { package: name }, { cause });
   }
-}
-
-/** CNT3. */
-async function whyRefused(base: URL, token: string | undefined): Promise<OffstageError | null> {
-  try {
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const response = await fetch(new URL('api/whoami', base), { headers, signal: AbortSignal.timeout(ASKING_MS) });
-    const { status } = response;
-    if (status !== 401 && status !== 403) {
-      await response.body?.cancel();
-      return null;
-    }
-    const { error, error_code: code } = (await response.json().catch(() => ({}))) as Readonly<Record<string, unknown>>;
-    return refusedError(
-      base.href,
-      status,
-      typeof error === 'string' && typeof code === 'string' ? { code, message: error } : undefined,
-    );
-  } catch {
-    // It does not answer: then it may later.
-    return null;
-  }
-}
-
-function onOnline(callback: () => void): () => void {
-  const page = globalThis as Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>>;
-  if (page.addEventListener === undefined) return () => {};
-  page.addEventListener('online', callback);
-  return () => page.removeEventListener?.('online', callback);
 }

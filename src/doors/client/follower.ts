@@ -48,8 +48,8 @@ export class Follower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#refresher = new RowRefresher({ ...options, signal: this.#ending.signal });
-    options.client.listen((frame) => this.#hear(frame));
-    void options.client.ended.then(() => this.end());
+    options.connection.listen((frame) => this.#hear(frame));
+    void options.connection.ended.then(() => this.end());
     this.#subscribe();
   }
 
@@ -60,11 +60,11 @@ export class Follower {
   }
 
   #subscribe(): void {
-    const { client, rows, types, clock, onRefused } = this.#options;
+    const { connection, rows, types, clock, onRefused } = this.#options;
     this.#isSubscribing = true;
     this.#subscribedAt = clock.now();
     const after = rows.epoch === null ? {} : { after: rows.seq };
-    client.request('subscribe', { ...after, brief: true, ...(types === null ? {} : { types }) }).catch((error) => {
+    connection.request('subscribe', { ...after, brief: true, ...(types === null ? {} : { types }) }).catch((error) => {
       if (!this.#ending.signal.aborted && isOffstageError(error)) onRefused(error);
     });
   }

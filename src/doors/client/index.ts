@@ -57,11 +57,11 @@ export type { WireFields } from '../rename.ts';
 export { type ConnectOptions, connect } from './connect.ts';
 export type { Connection, JobRow, Live, LiveState } from './live-state.ts';
 export { OffstageClient } from './offstage-client.ts';
+export type { OnPart } from './requester.ts';
 export type {
   AwaitOptions,
   Cancelled,
   ClientSpawnOptions,
-  OnPart,
   OutputText,
   Spawned,
   StopAndWaitOptions,

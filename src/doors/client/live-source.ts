@@ -5,11 +5,11 @@ import { jobFromWire } from '../wire-names.ts';
 import { sessionFromWire, taskFromWire } from '../wire-sessions.ts';
 import type { ClientClock } from './client-clock.ts';
 import type { LiveRows } from './live-rows.ts';
-import type { WireClient } from './wire-client.ts';
+import type { WireConnection } from './wire-connection.ts';
 
 export interface LiveSource {
   readonly rows: LiveRows;
-  readonly client: WireClient;
+  readonly connection: WireConnection;
   readonly clock: ClientClock;
   /** Fires when the connection has gone, or another snapshot takes the place of this one. */
   readonly signal: AbortSignal;
@@ -62,13 +62,13 @@ export const PAGE_ROWS = 1_000;
  * @throws OffstageError what a request throws
  */
 export async function readPages(
-  { client, rows, signal, onChange }: LiveSource,
+  { connection, rows, signal, onChange }: LiveSource,
   { list, query, name, apply }: RowKind,
   most = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   let before: WireFields = {};
   for (let rest = most; rest > 0; ) {
-    const answer = await client.request(list, { ...query, ...before, limit: Math.min(rest, PAGE_ROWS) });
+    const answer = await connection.request(list, { ...query, ...before, limit: Math.min(rest, PAGE_ROWS) });
     if (signal.aborted) return false;
     const page = (answer[name] ?? []) as unknown as readonly WireFields[];
     apply(rows, page);

@@ -15,7 +15,7 @@ import type { ClientClock } from './client-clock.ts';
 import { lostError } from './client-errors.ts';
 import type { Connection } from './live-state.ts';
 import { POLICY_CLOSE, type WebSocketLike, webSocketWire } from './web-socket-wire.ts';
-import type { WireClient } from './wire-client.ts';
+import type { WireConnection } from './wire-connection.ts';
 
 const SHORTEST_MS = 250;
 const LONGEST_MS = 10_000;
@@ -36,7 +36,7 @@ export interface ReconnectorOptions {
   /** Calls back when the machine is online again. */
   readonly onOnline: (callback: () => void) => () => void;
   /** A connection is there. It is `open` once somebody calls `confirm`. */
-  readonly onClient: (client: WireClient) => void;
+  readonly onConnection: (connection: WireConnection) => void;
   readonly onChange: (change: Partial<Connection>) => void;
   /** There will be none any more. */
   readonly onEnd: (error: OffstageError) => void;
@@ -44,11 +44,11 @@ export interface ReconnectorOptions {
 
 /** A connection that is being made, or stands. */
 class Attempt {
-  readonly opened: Promise<WireClient>;
-  settle: (client: WireClient) => void = nothing;
+  readonly opened: Promise<WireConnection>;
+  settle: (connection: WireConnection) => void = nothing;
   fail: (error: OffstageError) => void = nothing;
   /** Null until there is a socket. */
-  client: WireClient | null = null;
+  connection: WireConnection | null = null;
   hasOpened = false;
   stopWatch: StopTimer = nothing;
   stopHolding: StopTimer = nothing;
@@ -86,7 +86,7 @@ export class Reconnector {
   }
 
   /** RCN5. */
-  client(): Promise<WireClient> {
+  connection(): Promise<WireConnection> {
     return this.#current?.opened ?? Promise.reject(this.#error);
   }
 
@@ -132,9 +132,9 @@ export class Reconnector {
   }
 
   #use(attempt: Attempt, socket: WebSocketLike): void {
-    const { url, clock, onClient, onChange } = this.#options;
+    const { url, clock, onConnection, onChange } = this.#options;
     const isCurrent = (): boolean => this.#current === attempt;
-    const { client, opened } = webSocketWire(socket, {
+    const { connection, opened } = webSocketWire(socket, {
       url,
       onFrame: () => {
         if (!isCurrent()) return;
@@ -143,16 +143,16 @@ export class Reconnector {
       },
       onEnd: (error, code) => void this.#lost(attempt, error, code),
     });
-    attempt.client = client;
+    attempt.connection = connection;
     if (!isCurrent()) {
-      client.fail(this.#error);
+      connection.fail(this.#error);
       return;
     }
     opened.then(() => {
       if (!isCurrent()) return;
       attempt.hasOpened = true;
-      attempt.settle(client);
-      onClient(client);
+      attempt.settle(connection);
+      onConnection(connection);
     }, nothing);
   }
 
@@ -209,7 +209,7 @@ export class Reconnector {
     attempt.stopWatch();
     attempt.stopHolding();
     attempt.fail(error);
-    attempt.client?.fail(error);
+    attempt.connection?.fail(error);
   }
 
   #tell(status: 'lost' | 'refused', { code, message }: OffstageError, retryAt: number | null = null): void {

@@ -67,10 +67,10 @@ export class RowRefresher {
   }
 
   async #readJobs(): Promise<void> {
-    const { rows, client } = this.#source;
+    const { rows, connection } = this.#source;
     const ids = rows.jobs.takeDirty(JOBS_AT_ONCE);
     try {
-      const { tasks } = await client.request('await_jobs', { job_ids: ids, timeout: 0, mode: 'any', brief: true });
+      const { tasks } = await connection.request('await_jobs', { job_ids: ids, timeout: 0, mode: 'any', brief: true });
       const entries = (tasks ?? []) as unknown as readonly WireFields[];
       rows.applyJobs(entries.filter((entry) => 'status' in entry).map(rowOfWait));
       for (const entry of entries) if (!('status' in entry)) rows.jobs.remove(entry.job_id as string);
@@ -93,9 +93,9 @@ export class RowRefresher {
   }
 
   async #readRow<Row>(table: RowTable<Row>, { get, idName, apply }: RowKind, id: string): Promise<void> {
-    const { client, rows } = this.#source;
+    const { connection, rows } = this.#source;
     try {
-      apply(rows, [await client.request(get, { [idName]: id })]);
+      apply(rows, [await connection.request(get, { [idName]: id })]);
     } catch (error) {
       if (!isOffstageError(error) || !GONE.test(error.code)) throw error;
       table.remove(id);

@@ -36,9 +36,7 @@ import {
 } from '../wire-names.ts';
 import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
 import { confirmedFromWire, stopReportFromWire } from '../wire-stop.ts';
-
-/** Gets a piece of a long answer, and where it stands in it. */
-export type OnPart = (text: string, offset: number) => Promise<void> | void;
+import type { OnPart, Requester } from './requester.ts';
 
 /** What to run. Without `kind`: an agent, which is asked `description`. */
 export type ClientSpawnOptions = Omit<SpawnOptions, 'kind'> & { readonly kind?: string };
@@ -124,13 +122,21 @@ const PROMPT = { content: 'content', origin: 'origin', whenBusy: 'when_busy', pr
 
 const rowsIn = (value: JsonValue | undefined): readonly WireFields[] => (value ?? []) as readonly WireFields[];
 
-export abstract class Verbs {
+export class Verbs {
+  readonly #requester: Requester;
+
+  constructor(requester: Requester) {
+    this.#requester = requester;
+  }
+
   /**
    * Any action of spec 13, by the words of the wire.
    * @param onPart gets the text of frames that come before the answer; the next one waits for the promise it returns
    * @throws OffstageError whatever the other side answers; `control.lost` when the connection went before the answer
    */
-  abstract request(action: string, fields?: WireFields, onPart?: OnPart): Promise<WireFields>;
+  request(action: string, fields?: WireFields, onPart?: OnPart): Promise<WireFields> {
+    return this.#requester.request(action, fields, onPart);
+  }
 
   /** Starts a job. With a `jobId` it is idempotent: asking again starts nothing anew. */
   async spawn({ input, ...options }: ClientSpawnOptions): Promise<Spawned> {

@@ -7,7 +7,7 @@
 import { OffstageError } from '../../model/offstage-error.ts';
 import type { WireFields } from '../rename.ts';
 import { lostError } from './client-errors.ts';
-import { WireClient } from './wire-client.ts';
+import { WireConnection } from './wire-connection.ts';
 
 /** What is needed of a WebSocket: that of browsers and of Node, or of the package `ws`. */
 export interface WebSocketLike {
@@ -31,7 +31,7 @@ const OPEN = 1;
 export const POLICY_CLOSE = 1008;
 
 export interface WebSocketWire {
-  readonly client: WireClient;
+  readonly connection: WireConnection;
   /** Resolves when requests may be sent; rejects when it ends before. */
   readonly opened: Promise<void>;
 }
@@ -57,18 +57,18 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
   const end = (error: OffstageError, code: number): void => {
     if (hasEnded) return;
     hasEnded = true;
-    client.fail(error);
+    connection.fail(error);
     onNoOpen(error);
     onEnd(error, code);
   };
-  const client = new WireClient({
+  const connection = new WireConnection({
     send: (request) => {
       // One that closes says so soon, and what was asked meanwhile rejects with it (WSW1).
       if (socket.readyState === OPEN) socket.send(JSON.stringify(request));
     },
     close: () => {
       // A peer that is gone does not answer the goodbye, so nobody waits for it.
-      end(client.end ?? lostError(url, 'it was closed here'), 0);
+      end(connection.end ?? lostError(url, 'it was closed here'), 0);
       socket.close();
     },
   });
@@ -85,14 +85,16 @@ export function webSocketWire(socket: WebSocketLike, { url, onFrame, onEnd }: We
     onFrame();
     const frame = frameOf(data);
     if (frame === null) {
-      client.fail(new OffstageError('control.protocol', `${url} has sent something that is no frame.`, { message: 'no frame' }));
+      connection.fail(
+        new OffstageError('control.protocol', `${url} has sent something that is no frame.`, { message: 'no frame' }),
+      );
       return;
     }
     before = before
-      .then(() => (hasEnded ? undefined : client.receive(frame)))
-      .catch((error) => client.fail(lostError(url, 'what it has sent could not be taken', error)));
+      .then(() => (hasEnded ? undefined : connection.receive(frame)))
+      .catch((error) => connection.fail(lostError(url, 'what it has sent could not be taken', error)));
   });
-  return { client, opened };
+  return { connection, opened };
 }
 
 function frameOf(data: unknown): WireFields | null {

@@ -2,12 +2,12 @@
 import type { JSX } from 'preact';
 import { CARD_BADGES } from '../../../src/model/cards.ts';
 import { StateIcon } from '../icons.tsx';
-import { client } from '../view/live.ts';
 import { useLoad } from '../view/use-load.ts';
+import { verbs } from '../view/verbs.ts';
 import { Section } from './parts.tsx';
 
 export function CardView({ cardId, version }: { readonly cardId: string; readonly version: number }): JSX.Element | null {
-  const { value: card } = useLoad(cardId, version, () => client.getCard(cardId));
+  const { value: card } = useLoad(cardId, version, () => verbs.getCard(cardId));
   if (card === null) return null;
   const { status, label } = card.attach;
   return (

@@ -7,10 +7,11 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { PromptAnswer, SessionView } from '../../../src/doors/client/index.ts';
 import { Icon } from '../icons.tsx';
+import { SEND } from '../later/icon-paths.ts';
 import { act } from '../view/act.ts';
 import { announce } from '../view/announce.ts';
 import { client, useCurrent } from '../view/live.ts';
-import { SEND } from './icon-paths.ts';
+import { verbs } from '../view/verbs.ts';
 
 const answerInWords = (answer: PromptAnswer): string =>
   'queued' in answer ? `Queued, number ${answer.position} in line` : 'Sent';
@@ -46,7 +47,7 @@ export function Composer({ session }: { readonly session: SessionView }): JSX.El
     if (text.trim() === '' || isSending) return;
     setSending(true);
     setOutcome(null);
-    const answer = await act(client.prompt(sessionId, { content: text, whenBusy: 'queue' }));
+    const answer = await act(verbs.prompt(sessionId, { content: text, whenBusy: 'queue' }));
     setSending(false);
     if (answer === null) return;
     setText('');

@@ -1,8 +1,9 @@
 /** The selected thing; what has gone says so; nothing selected: the whole. */
 import type { JSX } from 'preact';
-import { client, useShown } from '../view/live.ts';
+import { useShown } from '../view/live.ts';
 import { useLoad } from '../view/use-load.ts';
 import { useUi } from '../view/use-source.ts';
+import { verbs } from '../view/verbs.ts';
 import { JobDetail } from './job.tsx';
 import { Overview } from './overview.tsx';
 import { SessionDetail } from './session.tsx';
@@ -29,7 +30,7 @@ export function Detail(): JSX.Element {
 
 /** One that is older than what is listed, or was deleted. */
 function UnlistedJob({ jobId }: { readonly jobId: string }): JSX.Element {
-  const { value: job, error } = useLoad(jobId, null, () => client.getJob(jobId));
+  const { value: job, error } = useLoad(jobId, null, () => verbs.getJob(jobId));
   return job === null ? <Nothing text={error ?? 'Loading…'} /> : <JobDetail row={job} />;
 }
 

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Icon, StateIcon } from '../icons.tsx';
+import { STOP } from '../later/icon-paths.ts';
 import type { JobRow } from '../model/client.ts';
 import { dateTime, duration } from '../model/long-words.ts';
 import { sessionTitle, shortId } from '../model/rows.ts';
@@ -12,6 +13,7 @@ import { client, shown, useNow, useShown } from '../view/live.ts';
 import { canOperate } from '../view/ui-store.ts';
 import { useLoad } from '../view/use-load.ts';
 import { useUi } from '../view/use-source.ts';
+import { verbs } from '../view/verbs.ts';
 import { CardView } from './card.tsx';
 import { ChartPane } from './chart-pane.tsx';
 import { Output } from './output.tsx';
@@ -53,16 +55,16 @@ export function JobDetail({ row: listed }: { readonly row: JobRow }): JSX.Elemen
   const now = useNow();
   const operates = useUi(canOperate);
   const heard = useHeard(jobId, mayStillRun(listed));
-  const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard} ${listed.bodyLive}`, () => client.getJob(jobId));
+  const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard} ${listed.bodyLive}`, () => verbs.getJob(jobId));
   const row = job !== null && listed.detached ? { ...listed, bodyLive: listed.bodyLive && job.bodyLive } : listed;
-  const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive}`, () => client.history(jobId));
+  const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive}`, () => verbs.history(jobId));
   const text = job?.resultText ?? job?.partialText ?? null;
   return (
     <article class="thing">
       <Head kind="job" state={state} title={subject} sentence={jobSentence(row, now)} path={pathTo(row)}>
         {operates && completedAt === null && (
           <button type="button" class="button is-danger" disabled={cancelRequestedAt !== null} onClick={() => cancelJob(row)}>
-            <Icon name="stop" /> {cancelRequestedAt === null ? 'Cancel this job' : 'Cancelling…'}
+            <Icon path={STOP} /> {cancelRequestedAt === null ? 'Cancel this job' : 'Cancelling…'}
           </button>
         )}
       </Head>

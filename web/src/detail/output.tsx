@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JobRow } from '../model/client.ts';
 import { OutputText } from '../model/output-text.ts';
-import { client, useCurrent, usePausedAt } from '../view/live.ts';
+import { useCurrent, usePausedAt } from '../view/live.ts';
+import { verbs } from '../view/verbs.ts';
 import { followOutput } from './follow-output.ts';
 import { CopyButton, Section } from './parts.tsx';
 
@@ -35,7 +36,7 @@ function useOutput(jobId: string, status: JobRow['status']): Text | null {
     };
     const read = (): void => {
       output.begin();
-      client.output(jobId).then(
+      verbs.output(jobId).then(
         (answer) => {
           if (!isWanted) return;
           if (!output.read(answer)) read();

@@ -2,8 +2,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Health } from '../../../src/doors/client/index.ts';
-import { client, useShown } from '../view/live.ts';
+import { useShown } from '../view/live.ts';
 import { useLoad } from '../view/use-load.ts';
+import { verbs } from '../view/verbs.ts';
 import { ChartPane } from './chart-pane.tsx';
 import { type Fact, Facts, Section } from './parts.tsx';
 
@@ -31,7 +32,7 @@ export function Overview(): JSX.Element | null {
     return () => clearInterval(timer);
   }, []);
   const running = useShown(({ counts }) => counts.running);
-  const { value: health } = useLoad('health', `${looks} ${running}`, () => client.health());
+  const { value: health } = useLoad('health', `${looks} ${running}`, () => verbs.health());
   if (health === null) return null;
   const { status } = health;
   return (

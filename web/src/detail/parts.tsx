@@ -1,12 +1,13 @@
 /** What the details of all things are made of. */
 import type { ComponentChildren, JSX } from 'preact';
 import { Icon, StateIcon } from '../icons.tsx';
+import { BACK, COPY } from '../later/icon-paths.ts';
 import { jsonText } from '../model/long-words.ts';
 import type { Kind } from '../model/rows.ts';
 import type { StateKey } from '../model/states.ts';
-import { act, select } from '../view/act.ts';
+import { act } from '../view/act.ts';
 import { useCurrent } from '../view/live.ts';
-import { BACK, COPY } from './icon-paths.ts';
+import { select } from '../view/ui-store.ts';
 
 interface HeadProps {
   readonly kind: Kind;

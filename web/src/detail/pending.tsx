@@ -6,7 +6,7 @@ import { StateIcon } from '../icons.tsx';
 import { clipped, jsonText } from '../model/long-words.ts';
 import { STATES } from '../model/states.ts';
 import { act } from '../view/act.ts';
-import { client } from '../view/live.ts';
+import { verbs } from '../view/verbs.ts';
 import { Actions } from './parts.tsx';
 
 interface Choice {
@@ -47,7 +47,7 @@ export function PendingQuestion({ sessionId, pending, canAnswer }: PendingQuesti
   const details = [...new Set(choices.flatMap(({ detail }) => (detail === null ? [] : [detail])))];
   const answer = async (choice: JsonValue): Promise<void> => {
     setSent(true);
-    await act(client.answer(sessionId, requestId, choice), () => 'Answered.');
+    await act(verbs.answer(sessionId, requestId, choice), () => 'Answered.');
     setSent(false);
   };
   return (

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { SessionView, WorkloadView } from '../../../src/doors/client/index.ts';
 import { Icon, StateIcon } from '../icons.tsx';
+import { PAUSE, TRASH } from '../later/icon-paths.ts';
 import { ago, dateTime, elapsed } from '../model/long-words.ts';
 import { sessionTitle, shortId } from '../model/rows.ts';
 import { sessionSentence } from '../model/sentences.ts';
@@ -14,10 +15,10 @@ import { remove } from '../view/remove.ts';
 import { canOperate } from '../view/ui-store.ts';
 import { useLoad } from '../view/use-load.ts';
 import { useUi } from '../view/use-source.ts';
+import { verbs } from '../view/verbs.ts';
 import { ChartPane } from './chart-pane.tsx';
 import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
-import { TRASH } from './icon-paths.ts';
 import { Facts, Head, LinkTo, Section } from './parts.tsx';
 import { PendingQuestion } from './pending.tsx';
 import { StopButton } from './task.tsx';
@@ -61,10 +62,10 @@ export function SessionDetail({ session }: { readonly session: SessionView }): J
                 type="button"
                 class="button"
                 onClick={() =>
-                  act(client.interrupt(sessionId), ({ changed }) => (changed ? 'The turn is interrupted.' : 'No turn was open.'))
+                  act(verbs.interrupt(sessionId), ({ changed }) => (changed ? 'The turn is interrupted.' : 'No turn was open.'))
                 }
               >
-                <Icon name="pause" /> Interrupt the turn
+                <Icon path={PAUSE} /> Interrupt the turn
               </button>
             )}
             <StopButton kind="session" id={sessionId} />
@@ -103,7 +104,7 @@ export function SessionDetail({ session }: { readonly session: SessionView }): J
 /** Prompts that wait for their turn. */
 function Tickets({ session, canOperate }: { readonly session: SessionView; readonly canOperate: boolean }): JSX.Element | null {
   const { sessionId, queuedPrompts, sessionSeq } = session;
-  const { value: tickets } = useLoad(sessionId, `${queuedPrompts} ${sessionSeq}`, () => client.tickets(sessionId));
+  const { value: tickets } = useLoad(sessionId, `${queuedPrompts} ${sessionSeq}`, () => verbs.tickets(sessionId));
   if (queuedPrompts === 0 || tickets === null || tickets.length === 0) return null;
   return (
     <Section title="Queued prompts">
@@ -118,7 +119,7 @@ function Tickets({ session, canOperate }: { readonly session: SessionView; reado
                 type="button"
                 class="button is-small"
                 onClick={() =>
-                  act(client.cancelTicket(ticketId), ({ changed }) =>
+                  act(verbs.cancelTicket(ticketId), ({ changed }) =>
                     changed ? 'The prompt is taken back.' : 'It was sent already.',
                   )
                 }
@@ -143,7 +144,7 @@ interface WorkloadsProps {
 function Workloads({ session, now, canOperate }: WorkloadsProps): JSX.Element | null {
   const { sessionId, sessionSeq, foregroundActivity, uncertainCount, quietCount } = session;
   const version = `${sessionSeq} ${foregroundActivity} ${uncertainCount} ${quietCount}`;
-  const { value: workloads } = useLoad(sessionId, version, () => client.workloads(sessionId));
+  const { value: workloads } = useLoad(sessionId, version, () => verbs.workloads(sessionId));
   if (workloads === null || workloads.length === 0) return null;
   return (
     <Section title="Background work">
@@ -159,7 +160,7 @@ function Workloads({ session, now, canOperate }: WorkloadsProps): JSX.Element | 
                 type="button"
                 class="button is-small"
                 title="Take it from the list: it has ended, and its agent has not said so"
-                onClick={() => act(client.dismissWorkload(sessionId, work.workloadId), () => 'Dismissed.')}
+                onClick={() => act(verbs.dismissWorkload(sessionId, work.workloadId), () => 'Dismissed.')}
               >
                 Dismiss
               </button>

@@ -2,18 +2,19 @@
 import type { JSX } from 'preact';
 import { TASK_STATES, type TaskState, type TaskView } from '../../../src/doors/client/index.ts';
 import { Icon, StateIcon } from '../icons.tsx';
+import { ARCHIVE, PLUS, STOP, TRASH } from '../later/icon-paths.ts';
 import { ago, dateTime } from '../model/long-words.ts';
 import { sessionTitle } from '../model/rows.ts';
 import { sessionSentence, taskSentence } from '../model/sentences.ts';
 import { jobState, STATES, type StateKey, sessionState, taskState } from '../model/states.ts';
-import { act, open } from '../view/act.ts';
-import { client, shown, useNow, useShown } from '../view/live.ts';
+import { act } from '../view/act.ts';
+import { shown, useNow, useShown } from '../view/live.ts';
 import { archive, remove } from '../view/remove.ts';
 import { isEnding, stopAll, stopScope } from '../view/stop.ts';
-import { canOperate } from '../view/ui-store.ts';
+import { canOperate, open } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
+import { verbs } from '../view/verbs.ts';
 import { ChartPane } from './chart-pane.tsx';
-import { ARCHIVE, TRASH } from './icon-paths.ts';
 import { Facts, Head, LinkTo, Section } from './parts.tsx';
 
 const STATE_WORDS: Readonly<Record<TaskState, string>> = {
@@ -44,7 +45,7 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
           <>
             <StopButton kind="task" id={taskId} />
             <button type="button" class="button" onClick={() => open({ name: 'new-session', about: me })}>
-              <Icon name="plus" /> Session
+              <Icon path={PLUS} /> Session
             </button>
             <select
               class="select"
@@ -53,7 +54,7 @@ export function TaskDetail({ task }: { readonly task: TaskView }): JSX.Element {
               onChange={(event) => {
                 const wanted = event.currentTarget.value as TaskState;
                 event.currentTarget.value = state;
-                void (wanted === 'archived' ? archive(taskId) : act(client.setTaskState(taskId, wanted)));
+                void (wanted === 'archived' ? archive(taskId) : act(verbs.setTaskState(taskId, wanted)));
               }}
             >
               {TASK_STATES.map((name) => (
@@ -123,7 +124,7 @@ export function StopButton({ kind, id }: { readonly kind: 'task' | 'session'; re
     <>
       {scope !== '' && (
         <button type="button" class="button is-danger" onClick={() => stopAll({ kind, id })}>
-          <Icon name="stop" /> {`Stop everything in this ${kind} (${scope})`}
+          <Icon path={STOP} /> {`Stop everything in this ${kind} (${scope})`}
         </button>
       )}
       {ends && (

@@ -2,9 +2,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../icons.tsx';
-import { open } from '../view/act.ts';
 import { useCurrent } from '../view/live.ts';
 import type { Question } from '../view/ui-store.ts';
+import { open } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { Help } from './help.tsx';
 import { NewJob } from './new-job.tsx';

@@ -2,9 +2,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ClientSpawnOptions } from '../../../src/doors/client/index.ts';
-import { act, select } from '../view/act.ts';
-import { client, shown } from '../view/live.ts';
-import { ui } from '../view/ui-store.ts';
+import { act } from '../view/act.ts';
+import { shown } from '../view/live.ts';
+import { select, ui } from '../view/ui-store.ts';
+import { verbs } from '../view/verbs.ts';
 import { Field, Modal } from './dialogs.tsx';
 import { AgentField } from './new-task.tsx';
 
@@ -70,7 +71,7 @@ export function NewJob(): JSX.Element {
       action="Start the job"
       isReady={isReady}
       submit={async () => {
-        const made = await act(client.spawn(options()), ({ status }) => `The job is ${status}.`);
+        const made = await act(verbs.spawn(options()), ({ status }) => `The job is ${status}.`);
         if (made !== null) select({ kind: 'job', id: made.jobId });
         return made !== null;
       }}

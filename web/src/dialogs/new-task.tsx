@@ -1,8 +1,10 @@
 /** A new task, and a new conversation in one. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { act, select } from '../view/act.ts';
-import { client, shown } from '../view/live.ts';
+import { act } from '../view/act.ts';
+import { shown } from '../view/live.ts';
+import { select } from '../view/ui-store.ts';
+import { verbs } from '../view/verbs.ts';
 import { Field, Modal } from './dialogs.tsx';
 
 export function NewTask(): JSX.Element {
@@ -38,9 +40,9 @@ export function NewTask(): JSX.Element {
 }
 
 async function create(title: string, hasSession: boolean, agentId: string) {
-  const { taskId } = await client.createTask({ title });
+  const { taskId } = await verbs.createTask({ title });
   if (!hasSession) return { kind: 'task', id: taskId } as const;
-  const { sessionId } = await client.createSession({ taskId, ...(agentId === '' ? {} : { agentId }) });
+  const { sessionId } = await verbs.createSession({ taskId, ...(agentId === '' ? {} : { agentId }) });
   return { kind: 'session', id: sessionId } as const;
 }
 
@@ -52,7 +54,7 @@ export function NewSession({ taskId }: { readonly taskId: string | null }): JSX.
       action="Create the session"
       submit={async () => {
         const options = { ...(taskId === null ? {} : { taskId }), ...(agentId.trim() === '' ? {} : { agentId: agentId.trim() }) };
-        const made = await act(client.createSession(options));
+        const made = await act(verbs.createSession(options));
         if (made !== null) select({ kind: 'session', id: made.sessionId });
         return made !== null;
       }}

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { Icon } from '../icons.tsx';
 import { clockTime } from '../model/long-words.ts';
 import { setPaused, useCurrent, useNow, usePausedAt } from '../view/live.ts';
+import { PAUSE } from './icon-paths.ts';
 
 export function Banner(): JSX.Element | null {
   const connection = useCurrent((state) => state.connection);
@@ -23,7 +24,7 @@ export function Banner(): JSX.Element | null {
   if (pausedAt === null) return null;
   return (
     <aside class="banner" aria-label="Live updates" data-testid="banner">
-      <Icon name="pause" />
+      <Icon path={PAUSE} />
       <strong>{`Paused, showing the state of ${clockTime(pausedAt)}`}</strong>
       <button type="button" class="button" onClick={() => setPaused(false)}>
         Resume

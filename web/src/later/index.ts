@@ -6,6 +6,8 @@ export { Banner } from './banner.tsx';
 export { holdRows } from './hold.ts';
 export { onListKey } from './keys.ts';
 export { Many } from './many.tsx';
+export { PageButtons } from './page-buttons.tsx';
+export { RowActions } from './row-actions.tsx';
 export { followScope } from './scope.ts';
 export { Announcer, Toasts } from './told.tsx';
 export { Unloaded } from './unloaded.tsx';

@@ -4,10 +4,9 @@
  * DSH16  Single letters mean something only in the list, and never with a modifier: nobody loses a key of their own.
  */
 import type { Row } from '../model/rows.ts';
-import { open, select } from '../view/act.ts';
 import { current, shown } from '../view/live.ts';
 import { cancelJobs, stopAll, stopScope } from '../view/stop.ts';
-import { canOperate, ui } from '../view/ui-store.ts';
+import { canOperate, open, select, ui } from '../view/ui-store.ts';
 
 export interface ListKeys {
   readonly rows: readonly Row[];

@@ -1,6 +1,7 @@
 /** Follows what the token allows. */
-import { client, current } from '../view/live.ts';
+import { current } from '../view/live.ts';
 import { ui } from '../view/ui-store.ts';
+import { verbs } from '../view/verbs.ts';
 
 /** What the token allows is asked with every new connection: it may be another server by now. */
 export function followScope(): void {
@@ -9,7 +10,7 @@ export function followScope(): void {
     const { connection } = current.get();
     if (connection.status !== 'open' || connection.since === since) return;
     since = connection.since;
-    client.whoami().then(
+    verbs.whoami().then(
       ({ scope }) => ui.trigger.scoped({ scope }),
       () => {},
     );

@@ -1,9 +1,6 @@
 /** The foot of the list. */
 import type { JSX } from 'preact';
-import { useShown } from '../view/live.ts';
-
-/** As many as the client keeps. */
-const MOST_JOBS = 20_000;
+import { MOST_JOBS, useShown } from '../view/live.ts';
 
 /** Says that there is more than can be seen, or that there is nothing yet. */
 export function Unloaded(): JSX.Element | null {

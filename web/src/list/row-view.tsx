@@ -1,12 +1,12 @@
-/** One row: what it is, how it stands, and the one thing that can be done from here. */
+/** One row: what it is and how it stands. What can be done from here comes later than the first view. */
 import type { JSX } from 'preact';
 import { Icon, StateIcon } from '../icons.tsx';
 import type { Row } from '../model/rows.ts';
 import { isWorking, mayStillRun, STATES } from '../model/states.ts';
 import { jobTime, shortElapsed } from '../model/words.ts';
-import { cancelJob, select } from '../view/act.ts';
+import type { useLater } from '../view/later.ts';
 import { useNow } from '../view/live.ts';
-import { ui } from '../view/ui-store.ts';
+import { select, ui } from '../view/ui-store.ts';
 import { ROW_HEIGHT } from './virtual-rows.tsx';
 
 /** Deeper ones are not indented further. */
@@ -19,16 +19,14 @@ export interface RowViewProps {
   readonly isSelected: boolean;
   readonly isMarked: boolean;
   readonly canOperate: boolean;
-  /** Comes later than the first view. */
-  readonly noteOf: ((row: Row, now: number) => string) | undefined;
+  readonly later: ReturnType<typeof useLater>;
 }
 
-export function RowView({ row, index, isActive, isSelected, isMarked, canOperate, noteOf }: RowViewProps): JSX.Element {
+export function RowView({ row, index, isActive, isSelected, isMarked, canOperate, later }: RowViewProps): JSX.Element {
   const { key, kind, id, state, title, level, hasChildren, isOpen } = row;
   const now = useNow(isWorking(state));
   const tabIndex = isActive ? 0 : -1;
-  const note = noteOf?.(row, now) ?? '';
-  const canCancel = canOperate && row.kind === 'job' && row.item.completedAt === null && row.item.cancelRequestedAt === null;
+  const note = later?.rowNote(row, now) ?? '';
   return (
     <div
       class={`row${isMarked ? ' is-marked' : ''}`}
@@ -81,31 +79,8 @@ export function RowView({ row, index, isActive, isSelected, isMarked, canOperate
         <span class="row-time">{timeOf(row, now)}</span>
       </span>
       <span role="gridcell" class="row-actions">
-        {canCancel && (
-          <button
-            type="button"
-            class="icon-button"
-            tabIndex={tabIndex}
-            title="Cancel this job"
-            aria-label={`Cancel this job: ${title}`}
-            onClick={(event) => {
-              event.stopPropagation();
-              void cancelJob(row.item);
-            }}
-          >
-            <Icon name="stop" />
-          </button>
-        )}
-        {row.kind === 'job' && canOperate && (
-          <input
-            type="checkbox"
-            class="mark"
-            tabIndex={tabIndex}
-            aria-label={`Mark ${title}`}
-            checked={isMarked}
-            onClick={(event) => event.stopPropagation()}
-            onChange={(event) => ui.trigger.marked({ key, isMarked: event.currentTarget.checked })}
-          />
+        {row.kind === 'job' && canOperate && later && (
+          <later.RowActions job={row.item} rowKey={key} tabIndex={tabIndex} isMarked={isMarked} />
         )}
       </span>
     </div>

@@ -91,7 +91,7 @@ export function TreeList({ onSearch }: { readonly onSearch: () => void }): JSX.E
                   isSelected={row.key === selectedKey}
                   isMarked={marked.has(row.key)}
                   canOperate={operates}
-                  noteOf={later?.rowNote}
+                  later={later}
                 />
               )
             );

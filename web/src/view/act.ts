@@ -3,11 +3,10 @@
  *
  * DSH14  Nothing is shown as done because it was asked for: rows change when the record does.
  */
-import type { Selected } from '../model/address.ts';
 import type { JobRow } from '../model/client.ts';
 import { announce } from './announce.ts';
-import { client } from './live.ts';
-import { type Dialog, ui } from './ui-store.ts';
+import { ui } from './ui-store.ts';
+import { verbs } from './verbs.ts';
 
 const TOAST_MS = 5_000;
 
@@ -36,11 +35,7 @@ export async function act<Answer>(
   }
 }
 
-export const open = (dialog: Dialog | null): void => ui.trigger.asked({ dialog });
-
-export const select = (selected: Selected | null): void => ui.trigger.selected({ selected });
-
 export const cancelJob = (job: JobRow): Promise<unknown> =>
-  act(client.cancelJob(job.jobId), ({ status }) =>
+  act(verbs.cancelJob(job.jobId), ({ status }) =>
     status === 'running' ? `Cancelling “${job.subject}”.` : `“${job.subject}” is ${status}.`,
   );

@@ -5,14 +5,22 @@
  * DSH12  Time goes on only while it is known that work does: not while paused, not while disconnected.
  */
 import { useEffect, useReducer } from 'preact/hooks';
-import { connect, type LiveState } from '../../../src/doors/client/index.ts';
+import { LiveClient } from '../../../src/doors/client/live-client.ts';
+import { wayToServer } from '../../../src/doors/client/way-to-server.ts';
+import type { LiveState } from '../model/client.ts';
 import type { Source } from './use-source.ts';
 import { useSource } from './use-source.ts';
 
-export const client = connect({
-  url: new URL('.', location.href),
+/** Jobs that are kept in the list. */
+export const MOST_JOBS = 20_000;
+
+/** Without verbs: those are in `verbs.ts`, which comes after the first view. */
+export const client = new LiveClient({
+  ...wayToServer({ base: new URL('.', location.href), webSocket: async () => WebSocket }),
   // All but what jobs print, which may be very much: that is asked for by who looks at one.
   types: ['job.status', 'job.progress', 'session.output', 'session.turn_ended', 'session.quiet', 'session.ticket'],
+  maxJobs: MOST_JOBS,
+  report: (error) => console.error(error),
 });
 
 const listeners = new Set<() => void>();

@@ -4,8 +4,10 @@
 import type { LiveWork } from '../../../src/model/stop.ts';
 import type { Selected } from '../model/address.ts';
 import { counted } from '../model/words.ts';
-import { act, open, select } from './act.ts';
-import { client, shown } from './live.ts';
+import { act } from './act.ts';
+import { shown } from './live.ts';
+import { open, select } from './ui-store.ts';
+import { verbs } from './verbs.ts';
 
 /** "2 agents are generating, 3 jobs have not ended." */
 function liveWorkInWords({ generating, background, activeSubagentCount, jobs }: LiveWork): string {
@@ -52,7 +54,7 @@ export function remove(what: Selected, warning = liveWorkIn(what)): void {
       async confirm() {
         const options = { confirm: warning !== null };
         const answer = await act(
-          kind === 'task' ? client.removeTask(id, options) : client.removeSession(id, options),
+          kind === 'task' ? verbs.removeTask(id, options) : verbs.removeSession(id, options),
           ({ done }) => (done ? `The ${kind} is deleted.` : null),
         );
         if (answer?.done) select(null);
@@ -65,7 +67,7 @@ export function remove(what: Selected, warning = liveWorkIn(what)): void {
 /** Asks only where the engine does: with live work, and unless it was set up not to. */
 export async function archive(taskId: string): Promise<void> {
   const done = (): string => 'The task is archived.';
-  const answer = await act(client.archiveTask(taskId), (given) => (given.done ? done() : null));
+  const answer = await act(verbs.archiveTask(taskId), (given) => (given.done ? done() : null));
   if (answer === null || answer.done) return;
   open({
     name: 'confirm',
@@ -73,7 +75,7 @@ export async function archive(taskId: string): Promise<void> {
       title: 'Archive this task?',
       text: [liveWorkInWords(answer.warning), 'It goes on, and the task stays in the list while it does.'],
       action: 'Archive all the same',
-      confirm: () => act(client.archiveTask(taskId, { confirm: true }), done),
+      confirm: () => act(verbs.archiveTask(taskId, { confirm: true }), done),
     },
   });
 }

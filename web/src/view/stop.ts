@@ -4,9 +4,10 @@ import type { Selected } from '../model/address.ts';
 import type { JobRow } from '../model/client.ts';
 import { listed } from '../model/long-words.ts';
 import { counted } from '../model/words.ts';
-import { act, cancelJob, open } from './act.ts';
-import { client, shown } from './live.ts';
-import { ui } from './ui-store.ts';
+import { act, cancelJob } from './act.ts';
+import { shown } from './live.ts';
+import { open, ui } from './ui-store.ts';
+import { verbs } from './verbs.ts';
 
 /** Of so many the engine is asked at once. */
 const BATCH = 1_000;
@@ -32,7 +33,7 @@ async function cancelAll(jobs: readonly JobRow[]): Promise<number> {
   let count = 0;
   for (let from = 0; from < jobs.length; from += BATCH) {
     const ids = jobs.slice(from, from + BATCH).map(({ jobId }) => jobId);
-    const { cancelled, cancelling } = await client.cancelJobs({ ids });
+    const { cancelled, cancelling } = await verbs.cancelJobs({ ids });
     count += cancelled.length + cancelling.length;
   }
   ui.trigger.unmarked();
@@ -70,7 +71,7 @@ export function stopScope({ kind, id }: Selected): string {
 
 /** @param force no grace: what can be killed is killed, what cannot is not waited for */
 export const stopAll = ({ kind, id }: Selected, force = false): Promise<unknown> =>
-  act(kind === 'task' ? client.stopTask(id, { force }) : client.stopSession(id, { force }), reportInWords);
+  act(kind === 'task' ? verbs.stopTask(id, { force }) : verbs.stopSession(id, { force }), reportInWords);
 
 function reportInWords(report: StopReport): string {
   const parts = [

@@ -39,7 +39,8 @@ export interface Ui extends Address {
   readonly scope: string | null;
 }
 
-const THEME = 'offstage.theme';
+/** Where the browser keeps it. */
+export const THEME = 'offstage.theme';
 
 function storedTheme(): Ui['theme'] {
   try {
@@ -97,24 +98,14 @@ export const ui = createStore({
   },
 });
 
+export const open = (dialog: Dialog | null): void => ui.trigger.asked({ dialog });
+
+export const select = (selected: Selected | null): void => ui.trigger.selected({ selected });
+
 /** Whether work may be started and stopped from here. */
 export const canOperate = ({ scope }: Ui): boolean => scope !== null && scope !== 'observe';
 
 export function applyTheme(theme: Ui['theme']): void {
   if (theme === null) delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-}
-
-/** From what is shown, chosen or the system's, to the other one. */
-export function switchTheme(): void {
-  const { theme: chosen } = ui.getSnapshot().context;
-  const isDark = chosen === null ? matchMedia('(prefers-color-scheme: dark)').matches : chosen === 'dark';
-  const theme = isDark ? 'light' : 'dark';
-  ui.trigger.themed({ theme });
-  applyTheme(theme);
-  try {
-    localStorage.setItem(THEME, theme);
-  } catch {
-    // It holds until the page is left.
-  }
 }
