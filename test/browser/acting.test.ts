@@ -49,6 +49,10 @@ describe('starting', () => {
     await page.getByPlaceholder('Message the agent').fill('look at it');
     await page.keyboard.press('Enter');
     expect((await mock.nextPrompt()).content).toBe('look at it');
+    const { tasks, sessions } = await dashboard.offstage.snapshot();
+    expect(tasks.map(({ title, sessions }) => [title, sessions])).toEqual([
+      ['Find the fault', sessions.map(({ sessionId }) => sessionId)],
+    ]);
     mock.emit({ type: 'output', generation: 1, text: 'I look at it.' });
     await page.getByTestId('said').getByText('I look at it.').waitFor();
   });

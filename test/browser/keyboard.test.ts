@@ -102,6 +102,17 @@ describe('with the keyboard alone', () => {
     await focusIs(page, 'j1');
   });
 
+  it('keys that come faster than rows are drawn each take their step', async () => {
+    const { dashboard: made } = await withJobs(3);
+    await using dashboard = made;
+    const page = await dashboard.page();
+    await rowIn(page, 'job', 'j0', 'background-running').waitFor();
+    await rowOf(page, 'task', 'default').focus();
+    await page.evaluate(`for (const key of ['j', 'ArrowDown', 'j'])
+      document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))`);
+    await focusIs(page, 'j1');
+  });
+
   it('what has the focus can be seen, wherever Tab goes', async () => {
     const { dashboard: made } = await withJobs(1);
     await using dashboard = made;
