@@ -16,9 +16,11 @@ const node = {
     exclude: [BROWSER, ...(isProduction ? PROGRAMS : [])],
   },
 };
+// The pictures of docs/images are taken by the same harness, when they are asked for: they test nothing.
+const PICTURES = process.env.OFFSTAGE_SCREENSHOTS === undefined ? [] : ['test/browser/screenshots.ts'];
 const browser = {
   extends: true as const,
-  test: { name: 'browser', include: [BROWSER], globalSetup: ['test/browser/global-setup.ts'] },
+  test: { name: 'browser', include: [BROWSER, ...PICTURES], globalSetup: ['test/browser/global-setup.ts'] },
 };
 
 export default defineConfig({
