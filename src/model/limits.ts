@@ -114,6 +114,10 @@ export const LIMITS = {
   idsPerCall: 1_000,
   /** Ids that one request waits for over a socket: a screen of ten thousand rows looks at all of them at once. */
   awaitedIds: 10_000,
+  /** Ended jobs that one request of a door reads at the same time: each may have a few MiB. */
+  recordsAtOnce: 32,
+  /** Requests of all doors that read many jobs do so a portion at a time, and so many portions at once. */
+  portionsAtOnce: 4,
   /** Items of one array that is handed in. */
   arrayItems: 1_000_000,
   /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */
