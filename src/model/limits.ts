@@ -50,6 +50,8 @@ export const LIMITS = {
   refusalsPerSecond: 1,
   /** Credentials and addresses whose rate is remembered; one that is forgotten starts anew. */
   ratedCallers: 10_000,
+  /** Requests that wait on one HTTP connection for the answers before them: browsers and libraries send one at a time. */
+  pipelinedRequests: 32,
   /** A request head: a token of the longest session id and a long query fit well. */
   requestHeadBytes: 16 * KIB,
   /** Whoever needs longer for the head of a request, or for all of it, is not asking for anything. */

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Offstage } from '../../engine/offstage.ts';
 import { invalidOption } from '../../engine/settings.ts';
-import { offstageError } from '../../model/errors.ts';
+import { type OffstageError, offstageError } from '../../model/errors.ts';
 import type { Executors } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { sentUpTo } from '../broadcast-feed.ts';
@@ -25,6 +25,7 @@ import { Gate } from './gate.ts';
 import { sendError } from './http-answer.ts';
 import { HttpDoor } from './http-door.ts';
 import { Metrics } from './metrics.ts';
+import { RequestLines } from './request-lines.ts';
 import { type CheckedOptions, checkServeOptions, type ServeOptions } from './serve-options.ts';
 import { StaticFiles } from './static-files.ts';
 import { folderToken } from './token-file.ts';
@@ -100,6 +101,7 @@ class RunningServer implements OffstageServer {
   readonly #door: HttpDoor;
   readonly #upgrades: Upgrades;
   readonly #inspector: InspectorDoor | null;
+  readonly #lines = new RequestLines();
   readonly #sockets = new Set<Duplex>();
   /** Beyond the limit: each is told so once, and closed. */
   readonly #surplus = new WeakSet<Duplex>();
@@ -135,8 +137,13 @@ class RunningServer implements OffstageServer {
       requestTimeout: LIMITS.requestMs,
     });
     this.#http.on('request', (request, response) => {
-      if (this.#isSurplus(request.socket)) refuseSurplus(response);
-      else void this.#door.answer(request, response);
+      if (this.#isSurplus(request.socket)) refuse(response, surplus());
+      else {
+        this.#lines.take(request, response, {
+          answer: () => void this.#door.answer(request, response),
+          refuse: () => refuse(response, offstageError('limit.rate', { retryAfterMs: 1_000 })),
+        });
+      }
     });
     this.#http.on('upgrade', (request, socket, head) => {
       if (this.#isSurplus(socket)) refuseUpgrade(socket, surplus());
@@ -249,9 +256,10 @@ class RunningServer implements OffstageServer {
 
 const surplus = () => offstageError('limit.connections', { limit: LIMITS.connections });
 
-function refuseSurplus(response: ServerResponse): void {
+/** Answers, and ends the connection. */
+function refuse(response: ServerResponse, error: OffstageError): void {
   response.setHeader('Connection', 'close');
-  sendError(response, surplus());
+  sendError(response, error);
 }
 
 /** What is no request: one answer, where one can still be sent, and the end. */
