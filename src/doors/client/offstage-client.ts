@@ -50,6 +50,7 @@ export class OffstageClient extends Verbs {
   readonly #wireTypes: readonly string[] | null;
   #follower: Follower | null = null;
   readonly #opened: Promise<void>;
+  #hasOpened = false;
   #onOpened = (): void => {};
   #onNeverOpened: (error: OffstageError) => void = () => {};
 
@@ -135,6 +136,10 @@ export class OffstageClient extends Verbs {
       onEvent: (event) => this.#tell(event),
       onSnapshot: () => {
         this.#reconnector.confirm();
+        if (this.#hasOpened) return;
+        this.#hasOpened = true;
+        // Whoever waited for it looks at once.
+        this.#model.flush();
         this.#onOpened();
       },
       onRefused: (error) => (error.code.startsWith('access.') ? this.#reconnector.refuse(error) : client.fail(error)),
