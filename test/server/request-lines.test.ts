@@ -84,3 +84,27 @@ it('of a client that has gone are not begun', async () => {
   await lab.get('api/whoami');
   expect(await tasks()).not.toContain('never');
 });
+
+it('of a client that reads no answer, the connection is dropped; one that waits for its answer keeps it', async () => {
+  await using own = await serverLab({}, { heartbeatMs: 20 });
+  await own.offstage.spawn({ kind: 'gate', jobId: 'slow' });
+  await own.gate.started('slow');
+  const waiting = own.post('/api/jobs/await', { job_ids: ['slow'], timeout: null });
+  const socket = await rawSocket(own.server);
+  const ended = gone(socket);
+  socket.pause();
+  // More than the system keeps for it.
+  await own.offstage.spawn({ kind: 'echo', jobId: 'large', input: 'x'.repeat(200_000) });
+  await own.offstage.wait('large');
+  const ask = requestHead(own.server, '/api/jobs/large');
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    socket.write(ask);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  own.gate.release('slow');
+  expect((await waiting).status).toBe(200);
+});

@@ -46,6 +46,16 @@ export class RequestLines {
     this.#begin(socket, line);
   }
 
+  /** Somebody waits for an answer there. */
+  isBusy(socket: Duplex): boolean {
+    return this.#lines.has(socket);
+  }
+
+  /** Resolves when nobody does any more. */
+  async whenFree(socket: Duplex): Promise<void> {
+    await this.#lines.get(socket)?.last;
+  }
+
   #begin(socket: Duplex, line: Line): void {
     this.#lines.set(socket, line);
     const { last } = line;

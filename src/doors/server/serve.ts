@@ -4,7 +4,7 @@
  * SRV1  It goes with its engine: when that closes, answers under way and last events go out first, then the clients are told goodbye.
  * SRV2  Its end is bounded, however clients behave.
  */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -25,6 +25,7 @@ import { Gate } from './gate.ts';
 import { sendError } from './http-answer.ts';
 import { HttpDoor } from './http-door.ts';
 import { Metrics } from './metrics.ts';
+import { asPlain, wantsWebSocket } from './plain-upgrade.ts';
 import { RequestLines } from './request-lines.ts';
 import { type CheckedOptions, checkServeOptions, type ServeOptions } from './serve-options.ts';
 import { StaticFiles } from './static-files.ts';
@@ -52,6 +53,8 @@ const GOING_AWAY = 1001;
 const GOODBYE = 'the server closes';
 /** So many more than allowed are told that there are too many; beyond that they are just closed. */
 const MOST_SURPLUS = 64;
+/** Whoever takes nothing of an answer for so many heartbeats is dropped: a connection is one of few. */
+const UNREAD_BEATS = 6;
 const INSPECTOR_ORIGINS: ReadonlySet<string> = new Set([INSPECTOR_ORIGIN]);
 
 /** Where the dashboard is built to, seen from `src` and from `dist` alike. */
@@ -147,9 +150,14 @@ class RunningServer implements OffstageServer {
     });
     this.#http.on('upgrade', (request, socket, head) => {
       if (this.#isSurplus(socket)) refuseUpgrade(socket, surplus());
+      else if (!wantsWebSocket(request)) void this.#readAnew(request, socket, head);
       else this.#upgrades.take(request, socket, head);
     });
     this.#http.on('connection', (socket) => this.#admit(socket));
+    // Also of those that are kept alive. Silence is no fault of somebody who waits for an answer.
+    this.#http.setTimeout(UNREAD_BEATS * options.heartbeatMs, (socket) => {
+      if (socket.writableLength > 0 || !this.#lines.isBusy(socket)) socket.destroy();
+    });
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseGarbage(socket, error));
   }
 
@@ -232,7 +240,16 @@ class RunningServer implements OffstageServer {
     clearTimeout(late);
   }
 
+  /** PUP1. */
+  async #readAnew(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    await this.#lines.whenFree(socket);
+    if (!socket.destroyed) this.#http.emit('connection', asPlain(request, socket, head));
+  }
+
   #admit(socket: Socket): void {
+    if (this.#sockets.has(socket)) return;
+    // Between two readings nobody else listens.
+    socket.on('error', () => {});
     if (this.#sockets.size >= LIMITS.connections) {
       this.#surplus.add(socket);
       if (this.#sockets.size >= LIMITS.connections + MOST_SURPLUS) {
