@@ -7,6 +7,7 @@
  */
 import { isOffstageError, offstageError } from '../model/errors.ts';
 import { inPortions } from '../model/in-portions.ts';
+import { LIMITS } from '../model/limits.ts';
 import { isTerminal, type JobStatus, type JobView } from '../model/records.ts';
 import type { CancelManyResult, CancelManySelector, CancelOptions, ListQuery } from '../model/requests.ts';
 import { isFinished, statusOfState } from '../persistence/job-codec.ts';
@@ -29,7 +30,7 @@ const SELECTOR_NAMES = namesOf<CancelManySelector>({
   status: true,
 });
 const SELECTORS = ['ids', 'sessionId', 'taskId', 'parentMessageId', 'parentJobId'] as const;
-const PAGE = 1_000;
+const PAGE = LIMITS.recordsAtOnce;
 
 export interface CancelVerbsHost {
   readonly canceller: Canceller;

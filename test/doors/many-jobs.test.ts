@@ -121,6 +121,12 @@ describe.each(['a person', 'an agent'])('for %s', (who) => {
     expect(await ask('await_jobs', { job_ids: ended, timeout: -5 })).toMatchObject({ error_code: 'input.invalid' });
   });
 
+  it('a cancel by session, also of those that have ended, looks at a portion at a time', async () => {
+    const answer = await ask('cancel_jobs', { session_id: 's', status_filter: ['completed'] });
+    expect(answer.already_terminal).toEqual([...ended].reverse());
+    expect(reads.most()).toBeLessThanOrEqual(LIMITS.recordsAtOnce + 1);
+  });
+
   it('a cancel of one job, named ten thousand times, looks at it once', async () => {
     const ids = Array.from({ length: 10_000 }, () => 'ended-7');
     const answer = await ask('cancel_jobs', { job_ids: [...ids, ...ended] });
