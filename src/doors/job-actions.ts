@@ -9,7 +9,8 @@ import { LIMITS } from '../model/limits.ts';
 import type { JobStatus, JobView } from '../model/records.ts';
 import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from '../model/requests.ts';
 import { cutPoint } from './cut-point.ts';
-import { pageOf } from './page.ts';
+import { listInPortions, waitInPortions } from './many-jobs.ts';
+import { Page } from './page.ts';
 import type { WireFields } from './rename.ts';
 import type { Action, Request } from './request.ts';
 import { invalidField, RequestFields } from './request-fields.ts';
@@ -75,7 +76,7 @@ const selectionOf = (fields: RequestFields) => ({
 const jobWords = (fields: RequestFields): ((job: JobView) => WireFields) =>
   fields.flag('brief') === true ? briefJobToWire : jobToWire;
 
-const listJobs: Action = async ({ offstage, fields }) => {
+const listJobs: Action = async ({ offstage, engine, fields, signal }) => {
   const query = RequestFields.present({
     ...selectionOf(fields),
     callerSessionId: fields.text('caller_session_id'),
@@ -85,10 +86,10 @@ const listJobs: Action = async ({ offstage, fields }) => {
   }) as ListQuery;
   const toWire = jobWords(fields);
   fields.refuseRest();
-  const jobs = await offstage.list(query);
-  const { rows, isCut } = pageOf(jobs, toWire);
-  const isMore = isCut || jobs.length === (query.limit ?? LIMITS.listDefault);
-  return { tasks: rows, next_before: isMore ? (rows.at(-1)?.job_id ?? null) : null };
+  const page = new Page(toWire);
+  const list = (portion: ListQuery) => offstage.list(portion);
+  const isMore = await listInPortions(query, { engine, list, take: (jobs) => page.take(jobs), signal });
+  return { tasks: page.rows, next_before: isMore ? (page.rows.at(-1)?.job_id ?? null) : null };
 };
 
 /** The only field of some requests. */
@@ -115,7 +116,7 @@ const cancelJobs: Action = async ({ offstage, fields }) => {
   return cancelledManyToWire(await offstage.cancelMany(selector, RequestFields.present({ reason })));
 };
 
-const awaitJobs: Action = async ({ offstage, fields, signal }) => {
+const awaitJobs: Action = async ({ offstage, engine, fields, signal }) => {
   const ids = fields.texts('job_ids');
   if (ids === undefined) throw invalidField('job_ids', 'it is missing');
   const mode = fields.oneOf('mode', ['all', 'any']) ?? 'all';
@@ -125,9 +126,17 @@ const awaitJobs: Action = async ({ offstage, fields, signal }) => {
   if (ids.length > LIMITS.awaitedIds) throw invalidField('job_ids', `there are more than ${LIMITS.awaitedIds}`);
   // Asked for many times, a job is read once.
   const distinct = [...new Set(ids)];
-  const entries = await offstage.waitMany(distinct, { mode, ...limit, signal });
-  const rows = new Map(distinct.map((id, index) => [id, entryToWire(entries[index] as WaitManyEntry, toWire)]));
-  return { tasks: bounded(ids.map((id) => rows.get(id) as WireFields)) };
+  const room = new AnswerRoom();
+  const rows = await waitInPortions(distinct, {
+    engine,
+    wait: (jobIds, options) => offstage.waitMany(jobIds, options),
+    options: { mode, ...limit, signal },
+    toRow: (entry) => room.take(entryToWire(entry, toWire)),
+  });
+  if (ids.length === distinct.length) return { tasks: rows };
+  const byId = new Map(distinct.map((id, index) => [id, rows[index] as WireFields]));
+  const all = new AnswerRoom();
+  return { tasks: ids.map((id) => all.take(byId.get(id) as WireFields)) };
 };
 
 /** So many of the largest records are still one answer. */
@@ -136,15 +145,17 @@ const FEW = 64;
 const LONGEST_ANSWER = 64 * LIMITS.frameBytes;
 
 /** Of a few thousand large records no answer is made: it would be gigabytes. */
-function bounded(rows: readonly WireFields[]): readonly WireFields[] {
-  if (rows.length <= FEW) return rows;
-  let characters = 0;
-  for (const row of rows) {
-    characters += JSON.stringify(row).length;
-    if (characters > LONGEST_ANSWER)
-      throw invalidField('job_ids', 'their records do not fit into one answer; ask for brief rows');
+class AnswerRoom {
+  #rows = 0;
+  #characters = 0;
+
+  /** @throws OffstageError `input.invalid` when there is none left */
+  take(row: WireFields): WireFields {
+    this.#rows += 1;
+    this.#characters += JSON.stringify(row).length;
+    if (this.#rows <= FEW || this.#characters <= LONGEST_ANSWER) return row;
+    throw invalidField('job_ids', 'their records do not fit into one answer; ask for brief rows');
   }
-  return rows;
 }
 
 /** Milliseconds; `null` waits without limit, absent leaves it to the engine. */

@@ -8,21 +8,34 @@ import type { WireFields } from './rename.ts';
 
 const PAGE_CHARACTERS = LIMITS.frameBytes / 2;
 
-export interface Page {
-  readonly rows: readonly WireFields[];
-  /** Some did not fit. */
-  readonly isCut: boolean;
+/** Grows to as many rows as fit into one answer. */
+export class Page<Row> {
+  readonly rows: WireFields[] = [];
+  readonly #toWire: (record: Row) => WireFields;
+  #characters = 0;
+
+  constructor(toWire: (record: Row) => WireFields) {
+    this.#toWire = toWire;
+  }
+
+  /** As many of the records, from the first on, as there is room for; false: not for all of them. */
+  take(records: readonly Row[]): boolean {
+    for (const record of records) {
+      const row = this.#toWire(record);
+      this.#characters += JSON.stringify(row).length;
+      if (this.rows.length > 0 && this.#characters > PAGE_CHARACTERS) return false;
+      this.rows.push(row);
+    }
+    return true;
+  }
 }
 
-/** As many of the records, from the first on, as fit into one answer. */
-export function pageOf<Row>(records: readonly Row[], toWire: (record: Row) => WireFields): Page {
-  const rows: WireFields[] = [];
-  let characters = 0;
-  for (const record of records) {
-    const row = toWire(record);
-    characters += JSON.stringify(row).length;
-    if (rows.length > 0 && characters > PAGE_CHARACTERS) return { rows, isCut: true };
-    rows.push(row);
-  }
-  return { rows, isCut: false };
+/** As many of the records, from the first on, as fit into one answer; `isCut`: some did not. */
+export function pageOf<Row>(
+  records: readonly Row[],
+  toWire: (record: Row) => WireFields,
+): { readonly rows: readonly WireFields[]; readonly isCut: boolean } {
+  const page = new Page(toWire);
+  const isCut = !page.take(records);
+  return { rows: page.rows, isCut };
 }

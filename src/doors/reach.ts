@@ -7,6 +7,7 @@
 import type { Offstage } from '../engine/offstage.ts';
 import { cardIdOf } from '../model/cards.ts';
 import { isOffstageError } from '../model/errors.ts';
+import { inPortions } from '../model/in-portions.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { JobView } from '../model/records.ts';
 
@@ -36,6 +37,15 @@ export class Reach {
   async find(jobId: string): Promise<Found | null> {
     const link = await this.#link(jobId);
     return link !== null && (await this.#reaches(link)) ? link.found : null;
+  }
+
+  /** Those of many that it reaches. */
+  async within(jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const found = await inPortions([...new Set(jobIds)], async (portion) => {
+      const links = await Promise.all(portion.map((jobId) => this.find(jobId)));
+      return portion.filter((_, index) => links[index] !== null);
+    });
+    return new Set(found);
   }
 
   async #reaches(job: Link): Promise<boolean> {

@@ -82,12 +82,12 @@ function sessionVerbs(offstage: Offstage, sessionId: string): SessionVerbs {
     },
 
     async waitMany(jobIds, options) {
-      const found = await Promise.all(jobIds.map(isReached));
-      const known = jobIds.filter((_, index) => found[index] === true);
+      const found = await reach.within(jobIds);
+      const known = jobIds.filter((jobId) => found.has(jobId));
       const entries = await offstage.waitMany(known, options);
       let next = 0;
-      return jobIds.map((jobId, index): WaitManyEntry => {
-        if (found[index] !== true) return { jobId, error: { code: 'job.not_found' } };
+      return jobIds.map((jobId): WaitManyEntry => {
+        if (!found.has(jobId)) return { jobId, error: { code: 'job.not_found' } };
         next += 1;
         return entries[next - 1] as WaitManyEntry;
       });
@@ -101,10 +101,10 @@ function sessionVerbs(offstage: Offstage, sessionId: string): SessionVerbs {
         }
         return offstage.cancelMany(await withinReach(selector), options);
       }
-      const found = await Promise.all(selector.ids.map(isReached));
-      const ids = selector.ids.filter((_, index) => found[index] === true);
+      const found = await reach.within(selector.ids);
+      const ids = selector.ids.filter((jobId) => found.has(jobId));
       const result = await offstage.cancelMany({ ...selector, ids }, options);
-      return { ...result, notFound: [...result.notFound, ...selector.ids.filter((_, index) => found[index] !== true)] };
+      return { ...result, notFound: [...result.notFound, ...selector.ids.filter((jobId) => !found.has(jobId))] };
     },
 
     cards: {

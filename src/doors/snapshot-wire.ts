@@ -8,6 +8,7 @@ import { LIMITS } from '../model/limits.ts';
 import { isTerminal, type JobView } from '../model/records.ts';
 import type { Snapshot } from '../model/requests.ts';
 import { type CallerIdentity, sessionOfScope } from './caller-identity.ts';
+import { readInTurn } from './many-jobs.ts';
 import { pageOf } from './page.ts';
 import type { WireFields } from './rename.ts';
 import type { Action } from './request.ts';
@@ -22,7 +23,7 @@ export const getSnapshot: Action = async ({ engine, fields, connection }) => {
 
 /** What this caller may see of everything. */
 export async function snapshotFor(offstage: Offstage, { scope }: CallerIdentity): Promise<Snapshot> {
-  const snapshot = await offstage.snapshot();
+  const snapshot = await readInTurn(offstage, () => offstage.snapshot());
   const sessionId = sessionOfScope(scope);
   if (sessionId === null) return snapshot;
   const counts = { pending: 0, queued: 0, running: 0 };
@@ -37,7 +38,7 @@ export async function snapshotFor(offstage: Offstage, { scope }: CallerIdentity)
     counts,
     tasks: [],
     sessions: snapshot.sessions.filter((session) => session.sessionId === sessionId),
-    jobs: await offstage.list({ forSessionId: sessionId }),
+    jobs: await readInTurn(offstage, () => offstage.list({ forSessionId: sessionId })),
   };
 }
 

@@ -50,6 +50,8 @@ export const LIMITS = {
   refusalsPerSecond: 1,
   /** Credentials and addresses whose rate is remembered; one that is forgotten starts anew. */
   ratedCallers: 10_000,
+  /** Requests that wait on one HTTP connection for the answers before them: browsers and libraries send one at a time. */
+  pipelinedRequests: 32,
   /** A request head: a token of the longest session id and a long query fit well. */
   requestHeadBytes: 16 * KIB,
   /** Whoever needs longer for the head of a request, or for all of it, is not asking for anything. */
@@ -114,6 +116,10 @@ export const LIMITS = {
   idsPerCall: 1_000,
   /** Ids that one request waits for over a socket: a screen of ten thousand rows looks at all of them at once. */
   awaitedIds: 10_000,
+  /** Ended jobs that one request of a door reads at the same time: each may have a few MiB. */
+  recordsAtOnce: 32,
+  /** Requests of all doors that read many jobs do so a portion at a time, and so many portions at once. */
+  portionsAtOnce: 4,
   /** Items of one array that is handed in. */
   arrayItems: 1_000_000,
   /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */

@@ -337,6 +337,18 @@ describe('its module', () => {
     }
   });
 
+  it('a module, or an onServe, that never comes to its end keeps nothing: one signal ends it', async () => {
+    for (const text of [
+      "process.stderr.write('begun\\n'); setInterval(() => {}, 1_000); await new Promise(() => {}); export const workers = 1;",
+      "export const onServe = () => { process.stderr.write('begun\\n'); setInterval(() => {}, 1_000); return new Promise(() => {}); };",
+    ]) {
+      const server = start(['serve', '--data-dir', await newData(), '--config', await module(text)]);
+      await server.saw(/begun/, 'stderr');
+      server.child.kill('SIGTERM');
+      expect(await server.ended, text).toMatchObject({ code: 0, stdout: '' });
+    }
+  });
+
   it('an onServe that throws ends it, with its reason', async () => {
     const config = await module("export const onServe = () => { throw new Error('no scene today'); };");
     const { code, stdout, stderr } = await offstage(['serve', '--config', config, '--data-dir', await newData()]);

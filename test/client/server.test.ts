@@ -84,6 +84,15 @@ function until(client: OffstageClient, isSo: (state: LiveState) => boolean): Pro
   });
 }
 
+it('OCL1: whoever waited for the first state finds it', async () => {
+  const { offstage, client } = await lab();
+  await offstage.spawn({ kind: 'hang', jobId: 'early' });
+  await client.opened();
+  const { connection, jobs } = client.live.get();
+  expect(connection).toMatchObject({ status: 'open', seq: expect.any(Number), epoch: expect.any(String) });
+  expect([...jobs.keys()]).toEqual(['early']);
+});
+
 describe('the verbs', () => {
   it('about jobs', async () => {
     const { offstage, client } = await lab();

@@ -130,6 +130,11 @@ describe('secrets', () => {
     'X-Api-Key',
     'env',
     'private_key',
+    'accessKey',
+    'signing-key',
+    'bearer',
+    'jwt',
+    'pwd',
     'credentials',
   ])('under %s are withheld', (key) => {
     expect(plain({ [key]: 'hunter2', list: [{ [key]: { deep: 'hunter2' } }] })).toEqual({

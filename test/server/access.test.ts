@@ -1,5 +1,5 @@
 /** TOK1–TOK3, ACC1, OTC1, GAT1, GAT2, TKF1, TKF2: who gets in, and what for. */
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -220,6 +220,17 @@ describe('TKF1, TKF2: the token of a folder', () => {
       expect((await stat(path)).mode & 0o777).toBe(0o600);
       expect(lines).toContain('token.replaced');
     }
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('what is no file is left as it is, and nothing is served', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'offstage-'));
+    const path = join(dataDir, 'token');
+    await mkdir(path, { mode: 0o755 });
+    await using offstage = await open({ dataDir });
+    await expect(serve(offstage)).rejects.toMatchObject({ code: 'store.failed' });
+    expect((await stat(path)).mode & 0o777).toBe(0o755);
+    await offstage.close();
     await rm(dataDir, { recursive: true });
   });
 

@@ -18,6 +18,14 @@ const ends = (frames: readonly Frame[]): readonly unknown[] =>
     .map(({ job_id: id }) => id);
 const MIB = 1024 * 1024;
 
+it('the head of a stream is answered, and that is all of it', async () => {
+  await using lab = await serverLab();
+  const answer = await lab.fetch('/api/events', { method: 'HEAD' });
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  const figures = await (await lab.fetch('/metrics')).text();
+  expect(figures).toContain('offstage_subscribers 0\n');
+});
+
 describe('B53', () => {
   it('ten jobs end while a client is away: a jump is visible, what it reads then is what is so', async () => {
     await using lab = await serverLab();

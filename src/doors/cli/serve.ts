@@ -41,8 +41,8 @@ export async function serve(cli: Cli, options: ServeVerbOptions): Promise<number
   cli.interrupts.ask(() => stop.abort());
   const { host, port } = addressOf(options);
   const token = options.tokenFile === undefined ? null : await readTokenFile(cli, options.tokenFile);
-  const config = options.config === undefined ? NO_CONFIG : await loadServeConfig(options.config);
-  if (stop.signal.aborted) return EXIT.done;
+  const config = options.config === undefined ? NO_CONFIG : await untilStopped(loadServeConfig(options.config), stop.signal);
+  if (config === null || stop.signal.aborted) return doneSoon();
   const engine = await openOwn(cli.dataDir, config, stop.signal);
   if (engine === null) return EXIT.done;
   const audit = new AuditFile(cli.dataDir, {
@@ -65,6 +65,21 @@ export async function serve(cli: Cli, options: ServeVerbOptions): Promise<number
   return EXIT.done;
 }
 
+/** Null: it was told to end before. What a host has begun may never come to its end (CLS2). */
+async function untilStopped<Result>(work: Promise<Result>, stop: AbortSignal): Promise<Result | null> {
+  const stopped = new Promise<null>((resolve) => {
+    if (stop.aborted) resolve(null);
+    stop.addEventListener('abort', () => resolve(null), { once: true });
+  });
+  return Promise.race([work, stopped]);
+}
+
+/** A module that was not loaded to its end may keep the process. */
+function doneSoon(): number {
+  exitSoon();
+  return EXIT.done;
+}
+
 interface Served {
   readonly config: ServeConfig;
   readonly server: ServerOptions;
@@ -76,7 +91,7 @@ async function whileServing(cli: Cli, engine: Offstage, { config, server: option
   // Loading it takes longer than all that other verbs do.
   const { serve: serveEngine } = await import('../server/index.ts');
   const server = await serveEngine(engine, options);
-  const begun = await config.onServe?.(engine);
+  const begun = await untilStopped(Promise.resolve(config.onServe?.(engine)), stop);
   const ending = endingOf(begun);
   if (!stop.aborted) await announce(cli, server);
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));

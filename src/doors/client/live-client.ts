@@ -51,6 +51,7 @@ export class LiveClient implements Requester {
   readonly #wireTypes: readonly string[] | null;
   #follower: Follower | null = null;
   readonly #opened: Promise<void>;
+  #hasOpened = false;
   #onOpened = (): void => {};
   #onNeverOpened: (error: OffstageError) => void = () => {};
 
@@ -130,6 +131,10 @@ export class LiveClient implements Requester {
       onEvent: (event) => this.#tell(event),
       onSnapshot: () => {
         this.#reconnector.confirm();
+        if (this.#hasOpened) return;
+        this.#hasOpened = true;
+        // Whoever waited for it looks at once.
+        this.#model.flush();
         this.#onOpened();
       },
       onRefused: (error) => (error.code.startsWith('access.') ? this.#reconnector.refuse(error) : connection.fail(error)),

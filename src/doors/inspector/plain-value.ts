@@ -15,7 +15,7 @@ const DEEPEST = 12;
 export const REDACTED = '[redacted]';
 
 const SECRET_KEY =
-  /token|secret|passw|passphrase|authorization|cookie|credential|api[-_ ]?key|private[-_ ]?key|^env$|^environment$/i;
+  /token|secret|passw|passphrase|authorization|cookie|credential|bearer|jwt|(?:api|access|private|signing)[-_ ]?key|^(?:env|environment|pwd)$/i;
 
 /** Whether a value under this key is withheld by default. */
 export const isSecretKey = (key: string): boolean => SECRET_KEY.test(key);

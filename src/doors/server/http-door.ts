@@ -22,7 +22,7 @@ import { sendLogin, sendNoDashboard } from './pages.ts';
 import { readText } from './request-body.ts';
 import { answerRest, fieldsOf, type RestRequest } from './rest.ts';
 import { type RouteMatch, type RoutesHere, routesAt } from './rest-routes.ts';
-import { EventStream } from './sse.ts';
+import { EventStream, STREAM_HEADERS } from './sse.ts';
 import type { StaticFiles } from './static-files.ts';
 
 export interface HttpHost {
@@ -184,6 +184,11 @@ export class HttpDoor {
     const last = request.headers['last-event-id'];
     // A browser that comes back asks for the same URL, and says here how far it was.
     if (typeof last === 'string' && /^\d+$/.test(last)) fields.after = Number(last);
+    // A stream without a body would say nothing, for ever.
+    if (request.method === 'HEAD') {
+      response.writeHead(200, STREAM_HEADERS).end();
+      return;
+    }
     const stream = new EventStream(response, caller);
     this.streams.add(stream);
     stream.onClose(() => this.streams.delete(stream));

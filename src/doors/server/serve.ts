@@ -4,13 +4,13 @@
  * SRV1  It goes with its engine: when that closes, answers under way and last events go out first, then the clients are told goodbye.
  * SRV2  Its end is bounded, however clients behave.
  */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Offstage } from '../../engine/offstage.ts';
 import { invalidOption } from '../../engine/settings.ts';
-import { offstageError } from '../../model/errors.ts';
+import { type OffstageError, offstageError } from '../../model/errors.ts';
 import type { Executors } from '../../model/executor.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { sentUpTo } from '../broadcast-feed.ts';
@@ -25,6 +25,8 @@ import { Gate } from './gate.ts';
 import { sendError } from './http-answer.ts';
 import { HttpDoor } from './http-door.ts';
 import { Metrics } from './metrics.ts';
+import { asPlain, wantsWebSocket } from './plain-upgrade.ts';
+import { RequestLines } from './request-lines.ts';
 import { type CheckedOptions, checkServeOptions, type ServeOptions } from './serve-options.ts';
 import { StaticFiles } from './static-files.ts';
 import { folderToken } from './token-file.ts';
@@ -51,6 +53,8 @@ const GOING_AWAY = 1001;
 const GOODBYE = 'the server closes';
 /** So many more than allowed are told that there are too many; beyond that they are just closed. */
 const MOST_SURPLUS = 64;
+/** Whoever takes nothing of an answer for so many heartbeats is dropped: a connection is one of few. */
+const UNREAD_BEATS = 6;
 const INSPECTOR_ORIGINS: ReadonlySet<string> = new Set([INSPECTOR_ORIGIN]);
 
 /** Where the dashboard is built to, seen from `src` and from `dist` alike. */
@@ -100,6 +104,7 @@ class RunningServer implements OffstageServer {
   readonly #door: HttpDoor;
   readonly #upgrades: Upgrades;
   readonly #inspector: InspectorDoor | null;
+  readonly #lines = new RequestLines();
   readonly #sockets = new Set<Duplex>();
   /** Beyond the limit: each is told so once, and closed. */
   readonly #surplus = new WeakSet<Duplex>();
@@ -135,14 +140,24 @@ class RunningServer implements OffstageServer {
       requestTimeout: LIMITS.requestMs,
     });
     this.#http.on('request', (request, response) => {
-      if (this.#isSurplus(request.socket)) refuseSurplus(response);
-      else void this.#door.answer(request, response);
+      if (this.#isSurplus(request.socket)) refuse(response, surplus());
+      else {
+        this.#lines.take(request, response, {
+          answer: () => void this.#door.answer(request, response),
+          refuse: () => refuse(response, offstageError('limit.rate', { retryAfterMs: 1_000 })),
+        });
+      }
     });
     this.#http.on('upgrade', (request, socket, head) => {
       if (this.#isSurplus(socket)) refuseUpgrade(socket, surplus());
+      else if (!wantsWebSocket(request)) void this.#readAnew(request, socket, head);
       else this.#upgrades.take(request, socket, head);
     });
     this.#http.on('connection', (socket) => this.#admit(socket));
+    // Also of those that are kept alive. Silence is no fault of somebody who waits for an answer.
+    this.#http.setTimeout(UNREAD_BEATS * options.heartbeatMs, (socket) => {
+      if (socket.writableLength > 0 || !this.#lines.isBusy(socket)) socket.destroy();
+    });
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseGarbage(socket, error));
   }
 
@@ -225,7 +240,16 @@ class RunningServer implements OffstageServer {
     clearTimeout(late);
   }
 
+  /** PUP1. */
+  async #readAnew(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    await this.#lines.whenFree(socket);
+    if (!socket.destroyed) this.#http.emit('connection', asPlain(request, socket, head));
+  }
+
   #admit(socket: Socket): void {
+    if (this.#sockets.has(socket)) return;
+    // Between two readings nobody else listens.
+    socket.on('error', () => {});
     if (this.#sockets.size >= LIMITS.connections) {
       this.#surplus.add(socket);
       if (this.#sockets.size >= LIMITS.connections + MOST_SURPLUS) {
@@ -249,9 +273,10 @@ class RunningServer implements OffstageServer {
 
 const surplus = () => offstageError('limit.connections', { limit: LIMITS.connections });
 
-function refuseSurplus(response: ServerResponse): void {
+/** Answers, and ends the connection. */
+function refuse(response: ServerResponse, error: OffstageError): void {
   response.setHeader('Connection', 'close');
-  sendError(response, surplus());
+  sendError(response, error);
 }
 
 /** What is no request: one answer, where one can still be sent, and the end. */

@@ -10,7 +10,7 @@ import type { CallerIdentity } from '../caller-identity.ts';
 import type { Connection, Frame } from '../connection.ts';
 import type { EncodedFrame, EventSink, FrameEncoding } from '../event-sink.ts';
 import { isVolatileFrame } from '../wire-events.ts';
-import { sendJson, statusOf } from './http-answer.ts';
+import { type Headers, sendJson, statusOf } from './http-answer.ts';
 import { SocketWriter } from './socket-writer.ts';
 
 const textOf = ({ type, json, cursor }: EncodedFrame): string =>
@@ -29,6 +29,12 @@ const SSE_FRAMES: FrameEncoding = {
   },
 };
 
+export const STREAM_HEADERS: Headers = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store',
+  // Proxies that collect answers would hold back events.
+  'X-Accel-Buffering': 'no',
+};
 const HEARTBEAT = Buffer.from(': heartbeat\n\n');
 /** Heartbeats without any progress. */
 const PATIENCE = 2;
@@ -97,12 +103,7 @@ export class EventStream implements Connection {
   #write(bytes: Buffer): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
     if (!this.#response.headersSent) {
-      this.#response.writeHead(200, {
-        'Content-Type': 'text/event-stream',
-        'Cache-Control': 'no-store',
-        // Proxies that collect answers would hold back events.
-        'X-Accel-Buffering': 'no',
-      });
+      this.#response.writeHead(200, STREAM_HEADERS);
     }
     this.#writer.write(bytes);
   }

@@ -34,7 +34,9 @@ const failed = (why: string, cause: unknown) =>
 /** Null: there is none, or what is there is no token. */
 async function read(path: string, log: Log): Promise<string | null> {
   try {
-    const { mode } = await stat(path);
+    const found = await stat(path);
+    if (!found.isFile()) throw new Error('it is no file');
+    const { mode } = found;
     if ((mode & 0o077) !== 0) {
       log('warn', 'token.was_readable', { path, note: 'others could read it; delete the file and restart to get a new one' });
       await chmod(path, 0o600);
