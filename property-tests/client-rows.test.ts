@@ -1,8 +1,8 @@
 /** Rows of a client against the server they follow: whatever is dropped, held up, told twice or told late, in the end they are the same. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventToWire } from '../src/doors/wire-events.ts';
-import { jobFromWire } from '../src/doors/wire-names.ts';
+import { eventToWire } from '../src/doors/wire/wire-events.ts';
+import { jobFromWire } from '../src/doors/wire/wire-names.ts';
 import { isVolatileEvent, type OffstageEvent } from '../src/model/events.ts';
 import { isTerminal, type SessionState } from '../src/model/records.ts';
 import { type LiveLab, liveLab } from '../test/support/live-client.ts';

@@ -125,7 +125,7 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
   }
   try {
     if (options.control === true) {
-      const { serveControl } = await import('./doors/control-server.ts');
+      const { serveControl } = await import('./doors/control/control-server.ts');
       closers.push(await serveControl(engine, dataDir as string));
     }
   } catch (error) {

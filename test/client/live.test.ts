@@ -1,6 +1,6 @@
 /** FLW1–FLW3, LMO1, LMO2, PGR1, PGR2, RRF1–RRF3, OCL1–OCL3; B53, B61, J138, L171: rows that follow a server, whatever happens between. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { jobFromWire } from '../../src/doors/wire-names.ts';
+import { jobFromWire } from '../../src/doors/wire/wire-names.ts';
 import { isVolatileEvent } from '../../src/model/events.ts';
 import { isTerminal } from '../../src/model/records.ts';
 import { type LiveLab, type LiveLabOptions, liveLab } from '../support/live-client.ts';

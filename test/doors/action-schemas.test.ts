@@ -2,14 +2,14 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ACTION_SCHEMAS, type ActionName, type ActionSchema, requestSchema } from '../../src/doors/action-schemas.ts';
-import { ACTIONS } from '../../src/doors/actions.ts';
-import { COMPONENT_SCHEMAS } from '../../src/doors/answer-schemas.ts';
-import { handle } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
-import type { Request } from '../../src/doors/request.ts';
-import { RequestFields } from '../../src/doors/request-fields.ts';
-import type { Verbs } from '../../src/doors/session-verbs.ts';
+import { ACTION_SCHEMAS, type ActionName, type ActionSchema, requestSchema } from '../../src/doors/requests/action-schemas.ts';
+import { ACTIONS } from '../../src/doors/requests/actions.ts';
+import { COMPONENT_SCHEMAS } from '../../src/doors/requests/answer-schemas.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
+import type { Request } from '../../src/doors/requests/request.ts';
+import { RequestFields } from '../../src/doors/requests/request-fields.ts';
+import type { Verbs } from '../../src/doors/requests/session-verbs.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 import { recordingConnection } from './recording-connection.ts';
 

@@ -1,6 +1,7 @@
 /** A connection that takes events encoded for many: keeps the frames, may be slow, may go away. */
-import type { Connection, Frame } from '../../src/doors/connection.ts';
-import type { FrameEncoding } from '../../src/doors/event-sink.ts';
+
+import type { FrameEncoding } from '../../src/doors/events/event-sink.ts';
+import type { Connection, Frame } from '../../src/doors/requests/connection.ts';
 import { type RecordingConnection, recordingConnection } from './recording-connection.ts';
 
 /** How often frames were encoded, by all connections together. */

@@ -1,11 +1,11 @@
 /** BRC1–BRC4, BFD1–BFD3, SUB1–SUB4, SUB8: subscriptions that share what was encoded once. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { broadcasterOf } from '../../src/doors/broadcaster.ts';
-import type { Frame } from '../../src/doors/connection.ts';
-import { handle } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
-import { subscriptionCounts } from '../../src/doors/subscription-counts.ts';
+import { broadcasterOf } from '../../src/doors/events/broadcaster.ts';
+import { subscriptionCounts } from '../../src/doors/events/subscription-counts.ts';
+import type { Frame } from '../../src/doors/requests/connection.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';

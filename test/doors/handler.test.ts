@@ -1,7 +1,7 @@
 /** HND1, HND2, FLD1, PAG1: requests and answers, without a transport. */
 import { describe, expect, it } from 'vitest';
-import { handle, parseRequest } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import { handle, parseRequest } from '../../src/doors/requests/handler.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 import { recordingConnection } from './recording-connection.ts';

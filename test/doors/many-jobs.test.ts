@@ -1,6 +1,6 @@
 /** MNY1, MNY2: requests for many jobs hold few of them at a time, and answer as if they had read them all at once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WireFields } from '../../src/doors/rename.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';

@@ -1,6 +1,6 @@
 /** A connection without a transport: keeps what it is sent, may be slow, may go away. */
-import { type CallerIdentity, LOCAL_CALLER } from '../../src/doors/caller-identity.ts';
-import type { Connection, Frame } from '../../src/doors/connection.ts';
+import { type CallerIdentity, LOCAL_CALLER } from '../../src/doors/requests/caller-identity.ts';
+import type { Connection, Frame } from '../../src/doors/requests/connection.ts';
 
 export interface RecordingConnection extends Connection {
   readonly frames: readonly Frame[];

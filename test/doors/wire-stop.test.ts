@@ -1,7 +1,7 @@
 /** WST1, WER1: reports, warnings and errors with details on the wire, there and back. */
 import { describe, expect, it } from 'vitest';
-import { failureFromWire, failureToWire } from '../../src/doors/wire-errors.ts';
-import { confirmedFromWire, confirmedToWire, stopReportFromWire, stopReportToWire } from '../../src/doors/wire-stop.ts';
+import { failureFromWire, failureToWire } from '../../src/doors/wire/wire-errors.ts';
+import { confirmedFromWire, confirmedToWire, stopReportFromWire, stopReportToWire } from '../../src/doors/wire/wire-stop.ts';
 import { OffstageError, offstageError } from '../../src/model/errors.ts';
 import type { ConfirmedAnswer, StopReport } from '../../src/model/stop.ts';
 

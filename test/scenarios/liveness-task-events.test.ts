@@ -7,9 +7,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startActorSystem } from '../../src/actors/supervisor-actor.ts';
 import { startTaskActor } from '../../src/actors/task-actor.ts';
-import { LOCAL_CALLER } from '../../src/doors/caller-identity.ts';
-import type { Connection, Frame } from '../../src/doors/connection.ts';
-import { handle } from '../../src/doors/handler.ts';
+import { LOCAL_CALLER } from '../../src/doors/requests/caller-identity.ts';
+import type { Connection, Frame } from '../../src/doors/requests/connection.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
 import { EventBus } from '../../src/engine/event-bus.ts';
 import type { ActivityValue } from '../../src/model/activity.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';

@@ -3,8 +3,8 @@
  * reported faults whose scenario speaks of a second connection: B02, B18. The rows of D11 are in test/browser.
  */
 import { describe, expect, it } from 'vitest';
-import type { Frame } from '../../src/doors/connection.ts';
-import { eventToWire } from '../../src/doors/wire-events.ts';
+import type { Frame } from '../../src/doors/requests/connection.ts';
+import { eventToWire } from '../../src/doors/wire/wire-events.ts';
 import { type Client, type Lab, serverLab } from '../server/lab.ts';
 import { echo, stubborn, throwing } from '../support/executors.ts';
 import { chunkAgent } from '../support/seed-lifecycle.ts';

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/action-schemas.ts';
-import type { Scope } from '../../src/doors/caller-identity.ts';
+import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/requests/action-schemas.ts';
+import type { Scope } from '../../src/doors/requests/caller-identity.ts';
 import { serve } from '../../src/doors/server/index.ts';
 import { OneTimeCodes } from '../../src/doors/server/one-time-codes.ts';
 import { RateLimit } from '../../src/doors/server/rate-limit.ts';

@@ -1,7 +1,7 @@
 /** HND3, CAL1, CAL2: what is told of requests, whatever door they came through. B33 over sockets. */
 import { describe, expect, it } from 'vitest';
-import { CONTROL_CALLER } from '../../src/doors/caller-identity.ts';
-import { handle } from '../../src/doors/handler.ts';
+import { CONTROL_CALLER } from '../../src/doors/requests/caller-identity.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
 import type { Call } from '../../src/doors/server/index.ts';
 import { serve } from '../../src/doors/server/index.ts';
 import { recordingConnection } from '../doors/recording-connection.ts';

@@ -1,7 +1,7 @@
 /** B53, B57, SSE1–SSE3, WSC1–WSC3: events over real sockets. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import type { Frame } from '../../src/doors/connection.ts';
+import type { Frame } from '../../src/doors/requests/connection.ts';
 import { LIMITS } from '../../src/index.ts';
 import { type Client, serverLab } from './lab.ts';
 import { rawFrame, rawSocket, rawWebSocket, requestHead } from './raw.ts';

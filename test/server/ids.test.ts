@@ -5,8 +5,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WireFields } from '../../src/doors/rename.ts';
 import { type OffstageServer, serve } from '../../src/doors/server/index.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { type Offstage, open } from '../../src/index.ts';
 import { type Client, connect } from './lab.ts';
 

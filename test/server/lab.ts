@@ -1,8 +1,8 @@
 /** A server on a real engine, and clients for it: real sockets, 127.0.0.1, a free port. */
 import { WebSocket } from 'ws';
-import type { Frame } from '../../src/doors/connection.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import type { Frame } from '../../src/doors/requests/connection.ts';
 import { type OffstageServer, type ServeOptions, serve } from '../../src/doors/server/index.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type TestEngine, type TestEngineOptions, testEngine } from '../support/test-engine.ts';
 

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/action-schemas.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/requests/action-schemas.ts';
 import { statusOf } from '../../src/doors/server/http-answer.ts';
 import { openApiDocument } from '../../src/doors/server/openapi.ts';
 import { ROUTES } from '../../src/doors/server/rest-routes.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { ERRORS } from '../../src/model/errors.ts';
 import { type Lab, serverLab } from './lab.ts';
 

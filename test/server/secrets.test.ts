@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { WireFields } from '../../src/doors/rename.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { clientOf } from './lab.ts';
 
 /** The command lines of all processes that can be read. */

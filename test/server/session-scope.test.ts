@@ -1,7 +1,7 @@
 /** SVB1–SVB3, SUB7, SNW1, RCH1: what the token of a session reaches, and that the rest is not there for it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/action-schemas.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import { ACTION_SCHEMAS, type ActionSchema } from '../../src/doors/requests/action-schemas.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { type Client, type Lab, serverLab } from './lab.ts';
 
 let lab: Lab;

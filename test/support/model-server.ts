@@ -3,10 +3,10 @@
  * test lets it: events and snapshots in their order, answers to questions whenever.
  */
 import type { WebSocketLike } from '../../src/doors/client/web-socket-wire.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
-import { eventToWire } from '../../src/doors/wire-events.ts';
-import { jobToWire } from '../../src/doors/wire-names.ts';
-import { sessionToWire, taskToWire } from '../../src/doors/wire-sessions.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
+import { eventToWire } from '../../src/doors/wire/wire-events.ts';
+import { jobToWire } from '../../src/doors/wire/wire-names.ts';
+import { sessionToWire, taskToWire } from '../../src/doors/wire/wire-sessions.ts';
 import { type ActivityValue, NO_ACTIVITY, type SessionView, type TaskView } from '../../src/model/activity.ts';
 import { isVolatileEvent, type OffstageEvent } from '../../src/model/events.ts';
 import type { JsonValue } from '../../src/model/json.ts';

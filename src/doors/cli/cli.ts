@@ -14,7 +14,7 @@ import { isOffstageError, offstageError } from '../../model/errors.ts';
 import { findDataDir, readOwner } from '../../persistence/ownership.ts';
 import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
 import type { WireClient } from '../client/wire-client.ts';
-import { connectControl, localClient } from '../control-client.ts';
+import { connectControl, localClient } from '../control/control-client.ts';
 import { EXIT } from './exit-codes.ts';
 import { failureLine } from './failure-line.ts';
 import { Interrupts } from './interrupts.ts';

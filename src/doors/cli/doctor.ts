@@ -12,7 +12,7 @@ import type { ProcessRecord } from '../../model/records.ts';
 import type { Health } from '../../model/requests.ts';
 import { readOwner } from '../../persistence/ownership.ts';
 import type { RowCheck } from '../../persistence/row-check.ts';
-import { connectControl } from '../control-client.ts';
+import { connectControl } from '../control/control-client.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { findingInWords } from './row-words.ts';

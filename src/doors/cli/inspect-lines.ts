@@ -1,6 +1,6 @@
 /** Frames of the inspector as lines for people: which state each actor has left for which, and why. */
 import type { JsonValue } from '../../model/json.ts';
-import type { WireFields } from '../rename.ts';
+import type { WireFields } from '../wire/rename.ts';
 import { printable, type Sink } from './terminal.ts';
 import { timeInWords } from './words.ts';
 

@@ -12,9 +12,9 @@ import { isOffstageError, offstageError } from '../../model/errors.ts';
 import type { OpenOptions } from '../../open.ts';
 import { readOwner } from '../../persistence/ownership.ts';
 import type { WireClient } from '../client/wire-client.ts';
-import { connectControl, localClient } from '../control-client.ts';
-import { requestsUnderWay } from '../control-server.ts';
-import { roomFor } from '../output-backlog.ts';
+import { connectControl, localClient } from '../control/control-client.ts';
+import { requestsUnderWay } from '../control/control-server.ts';
+import { roomFor } from '../events/output-backlog.ts';
 
 /** How long one and the same obstacle is waited for. An owner may have to recover before it serves. */
 const PATIENCE_MS = {

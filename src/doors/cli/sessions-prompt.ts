@@ -12,7 +12,7 @@ import type { OffstageEvent } from '../../model/events.ts';
 import type { JobError } from '../../model/records.ts';
 import type { PromptAnswer } from '../../model/session-requests.ts';
 import type { WireClient } from '../client/wire-client.ts';
-import { failureFromWire } from '../wire-errors.ts';
+import { failureFromWire } from '../wire/wire-errors.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Door } from './open-door.ts';

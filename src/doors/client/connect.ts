@@ -5,7 +5,7 @@
  */
 import type { OffstageEvent } from '../../model/events.ts';
 import { OffstageError } from '../../model/offstage-error.ts';
-import { EVENT_TYPES } from '../wire-events.ts';
+import { EVENT_TYPES } from '../wire/wire-events.ts';
 import { invalidError } from './client-errors.ts';
 import { OffstageClient } from './offstage-client.ts';
 import { wayToServer } from './way-to-server.ts';

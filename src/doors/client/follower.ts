@@ -9,10 +9,10 @@
 import type { StopTimer } from '../../model/clock.ts';
 import type { OffstageEvent } from '../../model/events.ts';
 import { isOffstageError, type OffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
-import { eventFromWire } from '../wire-events.ts';
-import { jobFromWire } from '../wire-names.ts';
-import { sessionFromWire, taskFromWire } from '../wire-sessions.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { eventFromWire } from '../wire/wire-events.ts';
+import { jobFromWire } from '../wire/wire-names.ts';
+import { sessionFromWire, taskFromWire } from '../wire/wire-sessions.ts';
 import type { LiveSnapshot } from './live-rows.ts';
 import type { LiveSource } from './live-source.ts';
 import { readEverything } from './page-reader.ts';

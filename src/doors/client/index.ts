@@ -53,7 +53,7 @@ export type {
   StopOptions,
   StopReport,
 } from '../../model/stop.ts';
-export type { WireFields } from '../rename.ts';
+export type { WireFields } from '../wire/rename.ts';
 export { type ConnectOptions, connect } from './connect.ts';
 export type { Connection, JobRow, Live, LiveState } from './live-state.ts';
 export { OffstageClient } from './offstage-client.ts';

@@ -7,8 +7,8 @@
  */
 import type { OffstageEvent } from '../../model/events.ts';
 import type { OffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
-import { EVENT_TYPES } from '../wire-events.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { EVENT_TYPES } from '../wire/wire-events.ts';
 import { Follower } from './follower.ts';
 import { LiveModel } from './live-model.ts';
 import { LiveRows } from './live-rows.ts';

@@ -1,8 +1,8 @@
 /** Where the rows of each kind are read, page by page: what the reader of pages and the refresher have in common. */
 
-import type { WireFields } from '../rename.ts';
-import { jobFromWire } from '../wire-names.ts';
-import { sessionFromWire, taskFromWire } from '../wire-sessions.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { jobFromWire } from '../wire/wire-names.ts';
+import { sessionFromWire, taskFromWire } from '../wire/wire-sessions.ts';
 import type { ClientClock } from './client-clock.ts';
 import type { LiveRows } from './live-rows.ts';
 import type { WireConnection } from './wire-connection.ts';

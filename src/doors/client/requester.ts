@@ -1,5 +1,5 @@
 /** What verbs are said to: something that asks the other side, and settles with its answer. */
-import type { WireFields } from '../rename.ts';
+import type { WireFields } from '../wire/rename.ts';
 
 /** Gets a piece of a long answer, and where it stands in it. */
 export type OnPart = (text: string, offset: number) => Promise<void> | void;

@@ -6,8 +6,8 @@
  * RRF3  A round is bounded: few rows of a kind are read by id, many by one list where one page holds them all.
  */
 import { isOffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
-import { jobFromWire } from '../wire-names.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { jobFromWire } from '../wire/wire-names.ts';
 import { type LiveSource, PAGE_ROWS, pause, type RowKind, readPages, SESSION_ROWS, TASK_ROWS } from './live-source.ts';
 import type { JobRow } from './live-state.ts';
 import type { RowTable } from './row-table.ts';

@@ -24,7 +24,7 @@ import type {
 } from '../../model/requests.ts';
 import type { Changed, InterruptOptions, PromptAnswer, PromptOptions, PromptTicket } from '../../model/session-requests.ts';
 import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopReport } from '../../model/stop.ts';
-import { rename, type WireFields } from '../rename.ts';
+import { rename, type WireFields } from '../wire/rename.ts';
 import {
   cancelledManyFromWire,
   cardFromWire,
@@ -33,9 +33,9 @@ import {
   jobFromWire,
   processFromWire,
   spawnToWire,
-} from '../wire-names.ts';
-import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
-import { confirmedFromWire, stopReportFromWire } from '../wire-stop.ts';
+} from '../wire/wire-names.ts';
+import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire/wire-sessions.ts';
+import { confirmedFromWire, stopReportFromWire } from '../wire/wire-stop.ts';
 import type { OnPart, Requester } from './requester.ts';
 
 /** What to run. Without `kind`: an agent, which is asked `description`. */

@@ -5,7 +5,7 @@
  * WSW2  What is no frame ends it: nothing that comes after it could be trusted.
  */
 import { OffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
+import type { WireFields } from '../wire/rename.ts';
 import { lostError } from './client-errors.ts';
 import { WireConnection } from './wire-connection.ts';
 

@@ -1,8 +1,8 @@
 /** The verbs and the events over any transport: one connection, until it ends (WCL1–WCL4). */
 import type { OffstageEvent } from '../../model/events.ts';
 import type { OffstageError } from '../../model/offstage-error.ts';
-import { rename, type WireFields } from '../rename.ts';
-import { eventFromWire } from '../wire-events.ts';
+import { rename, type WireFields } from '../wire/rename.ts';
+import { eventFromWire } from '../wire/wire-events.ts';
 import { Verbs } from './verbs.ts';
 import { type FrameListener, type Transport, WireConnection } from './wire-connection.ts';
 

@@ -7,8 +7,8 @@
  * WCL4  A callback for parts that throws ends the request it belongs to, with what it threw, and nothing else.
  */
 import { OffstageError } from '../../model/offstage-error.ts';
-import type { WireFields } from '../rename.ts';
-import { failureFromWire } from '../wire-errors.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { failureFromWire } from '../wire/wire-errors.ts';
 import type { OnPart, Requester } from './requester.ts';
 
 export interface Transport {

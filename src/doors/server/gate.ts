@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { CallerIdentity } from '../caller-identity.ts';
+import type { CallerIdentity } from '../requests/caller-identity.ts';
 import { identify } from './credentials.ts';
 import { OneTimeCodes } from './one-time-codes.ts';
 import { checkOrigin, type OriginRules } from './origin-check.ts';

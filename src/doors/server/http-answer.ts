@@ -6,8 +6,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OffstageError } from '../../model/errors.ts';
-import type { WireFields } from '../rename.ts';
-import { failureToWire } from '../wire-errors.ts';
+import type { WireFields } from '../wire/rename.ts';
+import { failureToWire } from '../wire/wire-errors.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 

@@ -7,10 +7,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
-import type { CallerIdentity } from '../caller-identity.ts';
-import { sessionOfScope } from '../caller-identity.ts';
-import { handle, protocolError } from '../handler.ts';
-import { forbidden } from '../session-verbs.ts';
+import type { CallerIdentity } from '../requests/caller-identity.ts';
+import { sessionOfScope } from '../requests/caller-identity.ts';
+import { handle, protocolError } from '../requests/handler.ts';
+import { forbidden } from '../requests/session-verbs.ts';
 import type { Gate } from './gate.ts';
 import { errorBody, type Headers, securityHeaders, sendError, sendJson, sendText, wantsPage } from './http-answer.ts';
 import { INSPECTOR_PATHS, sendInspector } from './inspector-files.ts';

@@ -1,7 +1,7 @@
 /** The query of `/inspect`: what an inspector wants to see. */
 import { LIMITS } from '../../model/limits.ts';
 import type { InspectorFilter } from '../inspector/watched-actor.ts';
-import { invalidField } from '../request-fields.ts';
+import { invalidField } from '../requests/request-fields.ts';
 
 const FIELDS: Readonly<Record<string, keyof InspectorFilter | null>> = {
   job: 'jobId',

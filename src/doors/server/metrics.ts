@@ -5,9 +5,9 @@
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { Offstage } from '../../engine/offstage.ts';
-import { broadcasterOf } from '../broadcaster.ts';
-import { type Call, observeCalls } from '../calls.ts';
-import { subscriptionCounts } from '../subscription-counts.ts';
+import { broadcasterOf } from '../events/broadcaster.ts';
+import { subscriptionCounts } from '../events/subscription-counts.ts';
+import { type Call, observeCalls } from '../requests/calls.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];

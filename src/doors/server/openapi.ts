@@ -4,10 +4,10 @@
  * OAP1  It is derived, never written: a route or a field cannot be in one and not in the other.
  */
 import type { JsonValue } from '../../model/json.ts';
-import { ACTION_SCHEMAS, type ActionSchema, requestSchema } from '../action-schemas.ts';
-import { COMPONENT_SCHEMAS } from '../answer-schemas.ts';
 import { packageVersion } from '../package-version.ts';
-import { orNull, ref, type Schema } from '../schema-words.ts';
+import { ACTION_SCHEMAS, type ActionSchema, requestSchema } from '../requests/action-schemas.ts';
+import { COMPONENT_SCHEMAS } from '../requests/answer-schemas.ts';
+import { orNull, ref, type Schema } from '../requests/schema-words.ts';
 import { ROUTES, type Route } from './rest-routes.ts';
 
 const json = (schema: Schema): Schema => ({ 'application/json': { schema } });

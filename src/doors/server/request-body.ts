@@ -6,9 +6,9 @@
 import type { IncomingMessage } from 'node:http';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import { protocolError } from '../handler.ts';
-import type { WireFields } from '../rename.ts';
-import { invalidField } from '../request-fields.ts';
+import { protocolError } from '../requests/handler.ts';
+import { invalidField } from '../requests/request-fields.ts';
+import type { WireFields } from '../wire/rename.ts';
 
 const tooLarge = (bytes: number) => offstageError('limit.input_bytes', { bytes, limit: LIMITS.frameBytes });
 

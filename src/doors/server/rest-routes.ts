@@ -3,7 +3,7 @@
  *
  * RRT1  A route adds nothing and decides nothing: path, query and body become the fields of the action.
  */
-import type { ActionName } from '../action-schemas.ts';
+import type { ActionName } from '../requests/action-schemas.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE';
 

@@ -1,8 +1,8 @@
 /** The options of `serve`, checked once. */
 import { namesOf, readOptions } from '../../engine/check-options.ts';
 import { invalidOption } from '../../engine/settings.ts';
-import type { Call } from '../calls.ts';
 import type { Redact } from '../inspector/inspector-frames.ts';
+import type { Call } from '../requests/calls.ts';
 import { isLoopback } from './origin-check.ts';
 import { isToken } from './tokens.ts';
 

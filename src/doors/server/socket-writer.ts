@@ -5,7 +5,7 @@
  *       is gone.
  */
 import type { Writable } from 'node:stream';
-import { Room } from '../room.ts';
+import { Room } from '../requests/room.ts';
 
 const AHEAD_BYTES = 64 * 1024;
 

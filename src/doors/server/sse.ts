@@ -6,10 +6,10 @@
  * SSE3  A reader that takes nothing of what waits for it is dropped after a few heartbeats.
  */
 import type { ServerResponse } from 'node:http';
-import type { CallerIdentity } from '../caller-identity.ts';
-import type { Connection, Frame } from '../connection.ts';
-import type { EncodedFrame, EventSink, FrameEncoding } from '../event-sink.ts';
-import { isVolatileFrame } from '../wire-events.ts';
+import type { EncodedFrame, EventSink, FrameEncoding } from '../events/event-sink.ts';
+import type { CallerIdentity } from '../requests/caller-identity.ts';
+import type { Connection, Frame } from '../requests/connection.ts';
+import { isVolatileFrame } from '../wire/wire-events.ts';
 import { type Headers, sendJson, statusOf } from './http-answer.ts';
 import { SocketWriter } from './socket-writer.ts';
 

@@ -3,7 +3,7 @@
  *
  * TXF1  Several frames lie in one piece of memory, so that one write sends them all.
  */
-import type { FrameEncoding } from '../event-sink.ts';
+import type { FrameEncoding } from '../events/event-sink.ts';
 
 const FINAL_TEXT = 0x81;
 const LONGEST_SHORT = 125;

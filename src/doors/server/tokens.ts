@@ -8,7 +8,7 @@
  */
 import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { offstageError } from '../../model/errors.ts';
-import { type Scope, scopeFrom } from '../caller-identity.ts';
+import { type Scope, scopeFrom } from '../requests/caller-identity.ts';
 
 /** What a credential says of who carries it. */
 export interface Identity {

@@ -9,11 +9,11 @@ import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import type { Offstage } from '../../engine/offstage.ts';
 import type { OffstageError } from '../../model/errors.ts';
-import type { CallerIdentity } from '../caller-identity.ts';
-import type { Connection, Frame } from '../connection.ts';
-import type { EventSink } from '../event-sink.ts';
-import { parseRequest, protocolError } from '../handler.ts';
-import { RequestIntake } from '../request-intake.ts';
+import type { EventSink } from '../events/event-sink.ts';
+import type { CallerIdentity } from '../requests/caller-identity.ts';
+import type { Connection, Frame } from '../requests/connection.ts';
+import { parseRequest, protocolError } from '../requests/handler.ts';
+import { RequestIntake } from '../requests/request-intake.ts';
 import { SocketWriter } from './socket-writer.ts';
 import { textFrames, WEB_SOCKET_FRAMES } from './text-frames.ts';
 

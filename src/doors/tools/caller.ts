@@ -10,7 +10,7 @@ import type { Offstage } from '../../engine/offstage.ts';
 import type { OffstageError } from '../../model/errors.ts';
 import type { JobContext } from '../../model/executor.ts';
 import type { JobView } from '../../model/records.ts';
-import { type Found, Reach } from '../reach.ts';
+import { type Found, Reach } from '../requests/reach.ts';
 import type { ToolContext } from './tool.ts';
 
 export class Caller {
