@@ -19,6 +19,7 @@ const INSIDE: readonly string[] = [
   'cardIdOf',
   'cardStatusOf',
   'finalTextOf',
+  'inPortions',
   'isInputCapable',
   'isOutcome',
   'isSameActivity',
