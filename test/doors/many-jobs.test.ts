@@ -88,6 +88,14 @@ describe.each(['a person', 'an agent'])('for %s', (who) => {
     expect(first.next_before).toBe(limit > newestFirst.length ? null : newestFirst[limit - 1]);
   });
 
+  it.each([10, 32, 100, 300])('a list of %i cards as well', async (limit) => {
+    const { cards, next_before: next } = await ask('list_cards', { session_id: 's', limit });
+    const shown = cards as readonly WireFields[];
+    const expected = newestFirst.slice(0, limit);
+    expect(shown.map(({ attach }) => (attach as WireFields).job_id)).toEqual(expected);
+    expect(next).toBe(limit > newestFirst.length ? null : shown.at(-1)?.card_id);
+  });
+
   it('a wait for all of those that have ended reads a portion at a time, and answers in the order asked', async () => {
     const answer = await ask('await_jobs', { job_ids: ended, timeout: 0 });
     expect(idsOf(answer)).toEqual(ended);

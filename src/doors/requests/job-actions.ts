@@ -88,7 +88,13 @@ const listJobs: Action = async ({ offstage, engine, fields, signal }) => {
   fields.refuseRest();
   const page = new Page(toWire);
   const list = (portion: ListQuery) => offstage.list(portion);
-  const isMore = await listInPortions(query, { engine, list, take: (jobs) => page.take(jobs), signal });
+  const isMore = await listInPortions(query, {
+    engine,
+    list,
+    idOf: ({ jobId }) => jobId,
+    take: (jobs) => page.take(jobs),
+    signal,
+  });
   return { tasks: page.rows, next_before: isMore ? (page.rows.at(-1)?.job_id ?? null) : null };
 };
 

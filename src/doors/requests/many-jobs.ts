@@ -6,11 +6,14 @@
  * MNY2  A row of the answer is made as soon as its job was read, and the job is let go.
  */
 import type { Offstage } from '../../engine/offstage.ts';
+import { isOffstageError } from '../../model/errors.ts';
 import { inPortions } from '../../model/in-portions.ts';
 import { LIMITS } from '../../model/limits.ts';
 import { isTerminal, type JobView } from '../../model/records.ts';
-import type { ListQuery, WaitManyEntry, WaitManyOptions } from '../../model/requests.ts';
+import type { WaitManyEntry, WaitManyOptions } from '../../model/requests.ts';
 import { Slots } from '../events/slots.ts';
+
+const GONE = /\.(?:not_found|expired)$/;
 
 const slotsOf = new WeakMap<Offstage, Slots>();
 
@@ -21,28 +24,36 @@ export function readInTurn<Result>(engine: Offstage, read: () => Promise<Result>
   return slots.use(read);
 }
 
-export interface Listing {
+export interface Listing<Query, Row> {
   readonly engine: Offstage;
-  readonly list: (query: ListQuery) => Promise<readonly JobView[]>;
+  readonly list: (query: Query) => Promise<readonly Row[]>;
+  readonly idOf: (row: Row) => string;
   /** Takes some more; false: there is no room for all of them. */
-  readonly take: (jobs: readonly JobView[]) => boolean;
+  readonly take: (rows: readonly Row[]) => boolean;
   /** Nobody waits for it any more. */
   readonly signal: AbortSignal;
 }
 
-/** Up to `query.limit` jobs, newest first, as far as they are taken. Whether there may be more. */
-export async function listInPortions(query: ListQuery, { engine, list, take, signal }: Listing): Promise<boolean> {
+/** Up to `query.limit` jobs, or cards of jobs, newest first, as far as they are taken. Whether there may be more. */
+export async function listInPortions<Query extends { readonly limit?: number; readonly before?: string }, Row>(
+  query: Query,
+  { engine, list, idOf, take, signal }: Listing<Query, Row>,
+): Promise<boolean> {
   // What is no limit is said by the engine.
   const { limit = LIMITS.listDefault } = query;
   for (let page = query, rest = limit; ; ) {
     const asked = rest > LIMITS.recordsAtOnce && limit <= LIMITS.listMaximum ? LIMITS.recordsAtOnce : rest;
-    const jobs = await readInTurn(engine, () => list({ ...page, limit: asked }));
-    if (!take(jobs)) return true;
+    const jobs = await readInTurn(engine, () => list({ ...page, limit: asked })).catch((error) => {
+      // What it was to go on from has just been pruned: what there is by now is an answer.
+      if (page !== query && isOffstageError(error) && GONE.test(error.code)) return null;
+      throw error;
+    });
+    if (jobs === null || !take(jobs)) return true;
     const last = jobs.at(-1);
     if (last === undefined || jobs.length < asked) return false;
     rest -= jobs.length;
     if (rest === 0 || signal.aborted) return true;
-    page = { ...query, before: last.jobId };
+    page = { ...query, before: idOf(last) };
   }
 }
 
