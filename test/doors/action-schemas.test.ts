@@ -111,9 +111,13 @@ describe('ASC2: the schema and the code', () => {
   it.each(NAMES)('%s: what its schema refuses it refuses', async (name) => {
     await using engine = await testEngine({ executors: { agent: async () => 'done' } });
     const { fields, example } = declared(name);
-    const changed = fc.record(Object.fromEntries([...Object.keys(fields), 'sesion_id'].map((field) => [field, odd])), {
-      requiredKeys: [],
-    });
+    // Names that only this engine knows: a wrong one has an error of its own, and may be said first.
+    const unnamed = odd.filter((value) => typeof value !== 'string');
+    const valuesOf = (field: string) => (['agent_id', 'kind'].includes(field) ? unnamed : odd);
+    const changed = fc.record(
+      Object.fromEntries([...Object.keys(fields), 'sesion_id'].map((field) => [field, valuesOf(field)])),
+      { requiredKeys: [] },
+    );
     const requests = fc.tuple(changed, fc.array(fc.constantFrom(...Object.keys(fields), 'none'), { maxLength: 2 }));
     let refused = 0;
     await fc.assert(
