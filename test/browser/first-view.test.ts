@@ -36,7 +36,7 @@ describe('the first view', () => {
     await page.evaluate(`location.hash = '/task/nowhere'`);
     await detailOf(page).getByText('This task is not here.').waitFor();
     await page.goto(`${dashboard.server.url}#/job/job-0`);
-    await detailOf(page).getByText('subject 0', { exact: true }).waitFor();
+    await detailOf(page).getByRole('heading', { name: 'subject 0' }).waitFor();
     expect(await rowOf(page, 'job', 'job-0').getAttribute('aria-selected')).toBe('true');
     await rowOf(page, 'job', 'job-0').waitFor();
     await page.goto(`${dashboard.server.url}#/nonsense/%E0%A4%A?show=nothing,,&q=`);

@@ -40,7 +40,10 @@ function RunningBadge(): JSX.Element {
       title={`${counted(running, 'job')} running`}
     >
       <StateIcon state={running > 0 ? 'background-running' : 'idle'} of="badge" isMute />
-      {running.toLocaleString('en')} <span class="roomy">running</span>
+      <span>
+        {running.toLocaleString('en')}
+        <span class="roomy"> running</span>
+      </span>
     </span>
   );
 }
