@@ -2,7 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import type { InspectedActor, InspectedChange, InspectionObserver } from '../../src/engine/inspection.ts';
+import { memoryStore } from '../../src/persistence/memory-store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { keptStore } from '../support/kept-store.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 function notes() {
@@ -58,6 +60,34 @@ describe('INS2: owners', () => {
     expect([actors.length, changes.length]).toEqual([8, count]);
     (await mock.nextPrompt()).end();
   });
+
+  it.each(['before', 'after'])(
+    'a task is in the state that its row says, also one that woke %s somebody watched',
+    async (when) => {
+      const gate = controlledExecutor();
+      const store = memoryStore();
+      const first = await testEngine({ executors: { gate }, store: keptStore(store).open() });
+      const { taskId } = await first.offstage.sessions.create({ sessionId: 's' });
+      await first.offstage.tasks.setState(taskId, 'in_progress');
+      await first[Symbol.asyncDispose]();
+      // Of this process nobody has moved it.
+      await using engine = await testEngine({ executors: { gate }, store, clock: first.clock });
+      const { offstage, clock } = engine;
+      const { actors, observer } = notes();
+      if (when === 'after') offstage.inspect(observer);
+      await offstage.spawn({ kind: 'gate', jobId: 'j', sessionId: 's' });
+      await gate.started('j');
+      if (when === 'before') offstage.inspect(observer);
+      await clock.settle();
+      const task = actors.find((actor) => actor.machine === 'task');
+      expect(task?.actorRef.getSnapshot()).toMatchObject({
+        value: 'in_progress',
+        context: { told: { foregroundActivity: 'background' } },
+      });
+      await offstage.tasks.setState(taskId, 'review');
+      expect(task?.actorRef.getSnapshot()).toMatchObject({ value: 'review' });
+    },
+  );
 
   it('tells no actor twice, although the observer acts on the engine meanwhile', async () => {
     const gate = controlledExecutor();

@@ -5,7 +5,15 @@ import type { SessionView, TaskView } from '../../src/model/activity.ts';
 import type { JobStatus } from '../../src/model/records.ts';
 import { holdRows } from '../../web/src/later/hold.ts';
 import type { JobRow } from '../../web/src/model/client.ts';
-import { buildRows, type Content, filterCounts, type Row, type RowQuery, shortId } from '../../web/src/model/rows.ts';
+import {
+  buildRows,
+  type Content,
+  filterCounts,
+  type Row,
+  type RowQuery,
+  sessionTitle,
+  shortId,
+} from '../../web/src/model/rows.ts';
 
 const ALL: RowQuery = { search: '', show: [], toggled: new Set(), held: null };
 
@@ -54,6 +62,24 @@ const contentOf = (tasks: readonly TaskView[], sessions: readonly SessionView[],
 });
 
 const keys = (rows: readonly Row[]): readonly string[] => rows.map(({ key }) => key);
+
+describe('what is listed', () => {
+  it('leaves out what was archived, with all that is in it, as soon as nothing of it is at work', () => {
+    const sessions = [session('s', 'put-away'), session('r', 'at-work')];
+    const jobs = [job('j', 's', 'completed', { taskId: 'put-away' }), job('k', 'r', 'running', { taskId: 'at-work' })];
+    const away = task('put-away', { state: 'archived', runningJobs: 0 });
+    const working = task('at-work', { state: 'archived', runningJobs: 1 });
+    const { rows } = buildRows(contentOf([away, working], sessions, jobs), { ...ALL, toggled: new Set(['task:at-work']) });
+    expect(keys(rows)).toEqual(['task:at-work', 'session:r', 'job:k']);
+  });
+
+  it('names sessions by their agent, unless they have a name of their own', () => {
+    const id = 'session_0000000001152D4484V9G4CY3V';
+    expect(sessionTitle({ sessionId: id, agentId: 'reviewer' })).toBe('reviewer …G4CY3V');
+    expect(sessionTitle({ sessionId: id, agentId: null })).toBe('session …G4CY3V');
+    expect(sessionTitle({ sessionId: 'investigate', agentId: 'reviewer' })).toBe('investigate');
+  });
+});
 
 describe('DSH6: the order', () => {
   it('is that of attention, then the newest first', () => {

@@ -67,9 +67,15 @@ export function Conversation({ sessionId }: { readonly sessionId: string }): JSX
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   });
   const pieces = heard.get(sessionId) ?? [];
-  if (pieces.length === 0) return null;
+  const aside = <span class="muted">since this page is open</span>;
+  if (pieces.length === 0)
+    return (
+      <Section title="What the agent says" aside={aside}>
+        <p class="muted">Nothing since this page is open. What it has said before is kept by its host, not here.</p>
+      </Section>
+    );
   return (
-    <Section title="What the agent says" aside={<span class="muted">since this page is open</span>}>
+    <Section title="What the agent says" aside={aside}>
       <div class="said" ref={box} tabIndex={0} role="log" aria-live="off" aria-label="What the agent says" data-testid="said">
         {pieces.map(({ channel, text }, index) =>
           text === '' ? (

@@ -25,6 +25,8 @@ import { Timeline } from './timeline.tsx';
 const REREAD_MS = 1_000;
 /** No event tells when a detached body has settled after all: it is looked up. */
 const LOOK_MS = 2_000;
+/** How old the last line of the timeline of a job that lives may be. */
+const HISTORY_MS = 2_000;
 
 /** Grows when there may be something new to read of the job. */
 function useHeard(jobId: string, isDetached: boolean): number {
@@ -57,7 +59,9 @@ export function JobDetail({ row: listed }: { readonly row: JobRow }): JSX.Elemen
   const heard = useHeard(jobId, mayStillRun(listed));
   const { value: job, error: failure } = useLoad(jobId, `${revision} ${heard} ${listed.bodyLive}`, () => verbs.getJob(jobId));
   const row = job !== null && listed.detached ? { ...listed, bodyLive: listed.bodyLive && job.bodyLive } : listed;
-  const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive}`, () => verbs.history(jobId));
+  // Of a job that lives its last line tells how it stands now.
+  const beat = completedAt === null ? Math.floor(now / HISTORY_MS) : 0;
+  const { value: history } = useLoad(jobId, `${revision} ${row.bodyLive} ${beat}`, () => verbs.history(jobId));
   const text = job?.resultText ?? job?.partialText ?? null;
   return (
     <article class="thing">

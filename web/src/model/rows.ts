@@ -105,19 +105,24 @@ export function buildRows({ tasks, sessions, jobs }: Content, query: RowQuery): 
   const jobNodes = new Map<string, Node>();
   const within = new Map<string, Set<StateKey>>();
   const matching: JobRow[] = [];
+  const putAway = new Set<string>();
   for (const task of tasks.values()) {
+    if (isPutAway(task)) putAway.add(task.taskId);
+    if (putAway.has(task.taskId)) continue;
     const made = node('task', task.taskId, task, task.title || task.taskId, 'idle');
     taskNodes.set(task.taskId, made);
     within.set(task.taskId, new Set());
     roots.push(made);
   }
   for (const session of sessions.values()) {
+    if (putAway.has(session.taskId)) continue;
     const made = node('session', session.sessionId, session, sessionTitle(session), sessionState(session));
     within.get(session.taskId)?.add(made.state);
     sessionNodes.set(session.sessionId, made);
     (taskNodes.get(session.taskId)?.children ?? roots).push(made);
   }
   for (const job of jobs.values()) {
+    if (putAway.has(job.taskId)) continue;
     const made = node('job', job.jobId, job, job.subject, jobState(job));
     within.get(job.taskId)?.add(made.state);
     jobNodes.set(job.jobId, made);
@@ -156,6 +161,10 @@ function place(nodes: Node[], level: number, rows: Row[], query: RowQuery, isFil
   }
 }
 
+/** As the engine lists them: an archived task is shown for as long as something of it is at work. */
+const isPutAway = ({ state, foregroundActivity, runningJobs }: TaskView): boolean =>
+  state === 'archived' && foregroundActivity === null && runningJobs === 0;
+
 const OVER: ReadonlySet<string> = new Set(['done', 'archived', 'cancelled']);
 
 /** What the host is done with starts closed. */
@@ -188,7 +197,10 @@ function matcher({ search, show }: RowQuery): ((made: Node) => boolean) | null {
 }
 
 /** Made-up ids say nothing to a person: their end is enough. */
-export const sessionTitle = ({ sessionId }: Pick<SessionView, 'sessionId'>): string => shortId(sessionId);
+export const sessionTitle = ({ sessionId, agentId }: Pick<SessionView, 'sessionId' | 'agentId'>): string => {
+  const short = shortId(sessionId);
+  return agentId === null || short === sessionId ? short : short.replace(/^session\b/, () => agentId);
+};
 
 export const shortId = (id: string): string =>
   id.replace(/^([a-z]+)_[0-9a-z_]{16,}([0-9a-z]{6})$/i, (_, word, end) => `${word} …${end}`);

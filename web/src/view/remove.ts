@@ -66,7 +66,7 @@ export function remove(what: Selected, warning = liveWorkIn(what)): void {
 
 /** Asks only where the engine does: with live work, and unless it was set up not to. */
 export async function archive(taskId: string): Promise<void> {
-  const done = (): string => 'The task is archived.';
+  const done = (): string => 'The task is archived. It leaves the list when nothing of it runs.';
   const answer = await act(verbs.archiveTask(taskId), (given) => (given.done ? done() : null));
   if (answer === null || answer.done) return;
   open({
