@@ -1,9 +1,10 @@
-/** LRW1–LRW6, RTB1, RTB2, JRW1, JRW2: rows, merged by hand. */
+/** LRW1–LRW6, RTB1–RTB3, JRW1, JRW2: rows, merged by hand. */
 import { describe, expect, it } from 'vitest';
+import type { Asking } from '../../src/doors/client/asking.ts';
 import { LiveRows, type LiveSnapshot } from '../../src/doors/client/live-rows.ts';
 import type { JobRecordEvent, OffstageEvent } from '../../src/model/events.ts';
 import type { JobStatus } from '../../src/model/records.ts';
-import { jobOf } from '../support/model-server.ts';
+import { jobOf, ModelServer } from '../support/model-server.ts';
 
 const row = (jobId: string, status: JobStatus, revision: number) =>
   jobOf({ jobId, sessionId: 's', taskId: 't', createdAt: 1, status, revision });
@@ -124,5 +125,78 @@ describe('LRW1, LRW5: snapshots', () => {
     expect(rows.jobs.rows.get('j')).toMatchObject({ status: 'completed', progress: null, bodyLive: false });
     rows.apply(progress('e1'));
     expect(rows.jobs.rows.get('j')?.progress).toBeNull();
+  });
+});
+
+/** A question that stays under way. */
+function ask(table: LiveRows['jobs' | 'sessions' | 'tasks']): Asking {
+  const askings: Asking[] = [];
+  void table.ask((asking) => {
+    askings.push(asking);
+    return new Promise(() => {});
+  });
+  return askings[0] as Asking;
+}
+
+describe('RTB2, RTB3: answers that are overtaken', () => {
+  const resync: OffstageEvent = { type: 'resync', seq: 11, epoch: 'e1', at: 1 };
+  const model = new ModelServer(() => 1);
+  model.addTask('t');
+  model.addSession('s', 't');
+  const session = { ...(model.sessions.get('s') as NonNullable<ReturnType<typeof model.sessions.get>>), sessionSeq: 7 };
+
+  it('one from before a snapshot puts nothing back, and is asked for again', () => {
+    const rows = new LiveRows(10);
+    rows.applySnapshot(snapshot());
+    const asking = ask(rows.jobs);
+    rows.apply(told('completed', 4, 11));
+    rows.apply(resync);
+    rows.applySnapshot(snapshot({ seq: 12, jobs: [] }));
+    rows.applyJobs([row('j', 'running', 3), row('gone', 'running', 2)], asking);
+    expect(shown(rows)).toEqual(['completed', 4]);
+    expect(rows.jobs.rows.has('gone')).toBe(false);
+    expect([...rows.jobs.dirty]).toEqual(['j', 'gone']);
+    rows.jobs.endReading(false);
+    expect(rows.jobs.rows.size).toBe(0);
+  });
+
+  it('a snapshot that an answer has overtaken puts nothing back', () => {
+    const rows = new LiveRows(10);
+    rows.applySnapshot(snapshot({ sessions: [session] }));
+    rows.apply(resync);
+    rows.applyJobs([row('j', 'completed', 4)], ask(rows.jobs));
+    rows.applySessions([{ ...session, sessionSeq: 8, activeSubagentCount: 2 }], ask(rows.sessions));
+    rows.applySnapshot(snapshot({ seq: 12, sessions: [session] }));
+    expect(shown(rows)).toEqual(['completed', 4]);
+    expect(rows.sessions.rows.get('s')).toMatchObject({ sessionSeq: 8, activeSubagentCount: 2 });
+    // They are there, and stay when all is read.
+    for (const table of [rows.tasks, rows.sessions]) table.endReading();
+    rows.jobs.endReading(false);
+    expect([rows.jobs.rows.size, rows.sessions.rows.size]).toEqual([1, 1]);
+  });
+
+  it('of two that no counter tells apart, the one that was asked for first and comes last is asked for again', () => {
+    const rows = new LiveRows(10);
+    rows.applySnapshot(snapshot({ sessions: [session] }));
+    const [first, second] = [ask(rows.sessions), ask(rows.sessions)];
+    rows.applySessions([{ ...session, queuedPrompts: 1 }], second);
+    rows.applySessions([session], first);
+    expect(rows.sessions.rows.get('s')?.queuedPrompts).toBe(1);
+    expect([...rows.sessions.dirty]).toEqual(['s']);
+    rows.applySessions([{ ...session, sessionSeq: 8 }], first);
+    expect(rows.sessions.rows.get('s')).toMatchObject({ sessionSeq: 8, queuedPrompts: 0 });
+  });
+
+  it('numbers of an earlier process say nothing of what this one tells', () => {
+    const rows = new LiveRows(10);
+    rows.applySnapshot(snapshot({ sessions: [session] }));
+    rows.applySnapshot(snapshot({ epoch: 'e2' }));
+    const asking = ask(rows.sessions);
+    const base = { type: 'session.state_changed', seq: 11, epoch: 'e2', at: 9, sessionId: 's', taskId: 't' } as const;
+    rows.apply({ ...base, oldState: 'created', newState: 'running', sessionSeq: 2 });
+    expect([...rows.sessions.dirty]).toEqual(['s']);
+    rows.applySessions([{ ...session, sessionSeq: 1 }], asking);
+    expect(rows.sessions.rows.get('s')).toMatchObject({ state: 'created', sessionSeq: 1 });
+    expect([...rows.sessions.dirty]).toEqual(['s']);
   });
 });

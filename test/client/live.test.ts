@@ -1,4 +1,4 @@
-/** FLW1–FLW3, LMO1, LMO2, PGR1, PGR2, RRF1–RRF3, OCL1–OCL3; B53, B61, J138, L171: rows that follow a server, whatever happens between. */
+/** FLW1–FLW4, LMO1, LMO2, PGR1, PGR2, RRF1–RRF3, OCL1–OCL3; B53, B61, J138, L171: rows that follow a server, whatever happens between. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { jobFromWire } from '../../src/doors/wire/wire-names.ts';
 import { isVolatileEvent } from '../../src/model/events.ts';
@@ -234,6 +234,44 @@ describe('what happens', () => {
     expect(client.live.get().jobs.size).toBe(0);
   });
 
+  it('RTB3: progress that is told while its job is read is kept, known or not', async () => {
+    const made = lab({ prepare: scene });
+    const { server, sockets, clock } = made;
+    await settled(made);
+    server.advance('j1', 'running');
+    server.holdsAnswers = true;
+    server.spawn('k1', 's1');
+    server.advance('k1', 'running');
+    // Both rows are asked for, and are answered without progress.
+    await clock.advance(100);
+    expect(server.asked.at(-1)).toMatchObject({ action: 'await_jobs', job_ids: ['j1', 'k1'] });
+    server.progress('j1', 7);
+    server.progress('k1', 8);
+    await clock.settle();
+    server.holdsAnswers = false;
+    while ((sockets[0]?.answers.length ?? 0) > 0) sockets[0]?.letGo(0);
+    await settled(made);
+    expectSame(made);
+  });
+
+  it('RTB3, LRW6: tickets of a session whose row is on its way, known or not', async () => {
+    const made = lab({ prepare: scene });
+    const { server, sockets, clock } = made;
+    await settled(made);
+    server.holdsAnswers = true;
+    server.addSession('s2', 't1');
+    server.setState('s1', 'running');
+    await clock.advance(300);
+    expect(server.asked.filter(({ action }) => action === 'get_session').length).toBe(2);
+    server.ticket('s1');
+    server.ticket('s2');
+    await clock.settle();
+    server.holdsAnswers = false;
+    while ((sockets[0]?.answers.length ?? 0) > 0) sockets[0]?.letGo(0);
+    await settled(made);
+    expectSame(made);
+  });
+
   it('J138: a completed job stays completed, whatever comes late', async () => {
     const made = lab({ prepare: scene });
     const { server, client, sockets } = made;
@@ -461,6 +499,40 @@ describe('when the connection goes', () => {
     server.addSession('s1', 'other');
     // The same id, for a younger job.
     server.spawn('j1', 's1');
+    await clock.advance(10_000);
+    expectSame(made);
+  });
+
+  it('FLW4: a new connection reads no rows before its snapshot, whose process may be another one', async () => {
+    const made = lab({ prepare: scene });
+    const { server, network, sockets, clock } = made;
+    await settled(made);
+    network.holdsFrames = true;
+    server.dropAll();
+    server.advance('j1', 'running');
+    server.setState('s1', 'running');
+    await clock.advance(2_000);
+    const before = server.asked.length;
+    // The two events that were missed.
+    sockets[1]?.deliver(2);
+    await clock.advance(2_000);
+    expect(server.asked.length).toBe(before);
+    network.holdsFrames = false;
+    for (const socket of sockets) {
+      socket.holdsFrames = false;
+      socket.deliver();
+    }
+    await settled(made);
+    expectSame(made);
+  });
+
+  it('progress that nobody could tell, while the connection was gone', async () => {
+    const made = lab({ prepare: scene });
+    const { server, clock } = made;
+    server.advance('j1', 'running');
+    await settled(made);
+    server.dropAll();
+    server.progress('j1', 3);
     await clock.advance(10_000);
     expectSame(made);
   });

@@ -14,6 +14,11 @@ import { isTerminal, type JobStatus, type JobView, type SessionState } from '../
 
 const LARGE = ['input', 'description', 'result', 'result_text', 'partial_result'];
 const FIRST_PAGE = 3;
+/** More than any test has processes. */
+const PROCESSES = 1_000;
+
+/** Of which process the number of a telling is; null: it has told nothing yet. */
+export const epochOfTold = (number: number): string | null => (number === 0 ? null : `epoch_${(number % PROCESSES) + 1}`);
 
 /** An event without what the server adds to it. */
 type Told = OffstageEvent extends infer Event
@@ -60,14 +65,14 @@ export class ModelServer {
 
   addTask(taskId: string): void {
     const row = { taskId, title: `Task ${taskId}`, state: 'open', createdAt: this.#now(), revision: 1 } as const;
-    const counted = { ...NO_ACTIVITY, pending: null, sessions: [], runningJobs: 0, taskSeq: ++this.#told };
+    const counted = { ...NO_ACTIVITY, pending: null, sessions: [], runningJobs: 0, taskSeq: this.#count() };
     this.tasks.set(taskId, { ...row, ...counted });
     this.tell({ type: 'task.created', taskId, title: row.title, state: 'open', ...NO_ACTIVITY, taskSeq: this.#told });
   }
 
   rename(taskId: string, title: string): void {
     const task = this.#task(taskId);
-    this.tasks.set(taskId, { ...task, title, revision: task.revision + 1, taskSeq: ++this.#told });
+    this.tasks.set(taskId, { ...task, title, revision: task.revision + 1, taskSeq: this.#count() });
     const { state, foregroundActivity, activeSubagentCount, taskSeq } = this.#task(taskId);
     this.tell({ type: 'task.updated', taskId, title, state, foregroundActivity, activeSubagentCount, taskSeq });
   }
@@ -99,7 +104,7 @@ export class ModelServer {
       executionId: null,
       endingAgents: 0,
       usage: {},
-      sessionSeq: ++this.#told,
+      sessionSeq: this.#count(),
     });
     const task = this.#task(taskId);
     this.tasks.set(taskId, { ...task, sessions: [...task.sessions, sessionId] });
@@ -114,7 +119,7 @@ export class ModelServer {
       state,
       updatedAt: this.#now(),
       revision: revision + 1,
-      sessionSeq: ++this.#told,
+      sessionSeq: this.#count(),
     });
     this.#tellState(sessionId, oldState);
   }
@@ -122,10 +127,10 @@ export class ModelServer {
   setActivity(sessionId: string, value: ActivityValue): void {
     const session = this.#session(sessionId);
     const { taskId } = session;
-    this.sessions.set(sessionId, { ...session, ...value, sessionSeq: ++this.#told });
+    this.sessions.set(sessionId, { ...session, ...value, sessionSeq: this.#count() });
     this.tell({ type: 'session.activity_changed', sessionId, taskId, ...value, activityEpoch: 1, sessionSeq: this.#told });
     const task = this.#task(taskId);
-    this.tasks.set(taskId, { ...task, ...value, taskSeq: ++this.#told });
+    this.tasks.set(taskId, { ...task, ...value, taskSeq: this.#count() });
     this.tell({ type: 'task.updated', taskId, ...value, taskSeq: this.#told, isVolatile: true });
   }
 
@@ -185,7 +190,7 @@ export class ModelServer {
   restart(): void {
     this.dropAll();
     this.epoch = `epoch_${Number(this.epoch.slice(6)) + 1}`;
-    this.#told = 0;
+    this.#told = Number(this.epoch.slice(6)) - 1;
     for (const session of this.sessions.values())
       this.sessions.set(session.sessionId, { ...session, ...NO_ACTIVITY, queuedPrompts: 0, sessionSeq: 0 });
     for (const task of this.tasks.values()) this.tasks.set(task.taskId, { ...task, ...NO_ACTIVITY, taskSeq: 0 });
@@ -292,6 +297,12 @@ export class ModelServer {
     const most = Math.min((limit as number | undefined) ?? 50, this.pageRows);
     const page = rows.slice(from, from + most);
     return { type: 'result', [name]: page, next_before: page.length === most ? (page.at(-1)?.[idName] ?? null) : null };
+  }
+
+  /** Numbers of tellings begin anew with each process, and no two processes have the same: it can be told which one a row is of. */
+  #count(): number {
+    this.#told += PROCESSES;
+    return this.#told;
   }
 
   #tellState(sessionId: string, oldState: SessionState | null): void {

@@ -5,6 +5,7 @@
  * FLW2  What `onEvent` is told is told after the rows show it, and only when it is news (LRW1).
  * FLW3  A `resync` in mid-stream is answered by a new subscription: its snapshot is the truth again. Once a second at most, and less often, down to
  *       every 10 s, where reading everything anew takes long: whoever fell behind because he is slow is not helped by more to read.
+ * FLW4  Rows are read only after the first snapshot of the connection: until then it is not known which process answers.
  */
 import type { StopTimer } from '../../model/clock.ts';
 import type { OffstageEvent } from '../../model/events.ts';
@@ -40,6 +41,8 @@ export class Follower {
   /** Ends the reading that belongs to an earlier snapshot. */
   #reading = new AbortController();
   #isSubscribing = false;
+  /** FLW4. */
+  #hasSnapshot = false;
   #subscribedAt = 0;
   /** How long it took to read everything, the last time. */
   #readingMs = 0;
@@ -78,7 +81,7 @@ export class Follower {
     }
     if (frame.type === 'heartbeat') {
       rows.jobs.touchGivenUp();
-      this.#refresher.wake();
+      this.#wake();
       return;
     }
     const event = eventFromWire(frame);
@@ -86,25 +89,35 @@ export class Follower {
     if (event.type === 'resync' && !this.#isSubscribing) this.#subscribeSoon();
     onChange();
     onEvent(event);
-    if (rows.epoch !== null) this.#refresher.wake();
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#hasSnapshot) this.#refresher.wake();
   }
 
   #show(frame: WireFields): void {
     const { rows, onSnapshot, onChange } = this.#options;
     this.#isSubscribing = false;
+    this.#hasSnapshot = true;
     if (!rows.applySnapshot(snapshotFromWire(frame))) return;
     this.#reading.abort();
     this.#reading = new AbortController();
     void this.#read(this.#reading.signal);
     onSnapshot();
     onChange();
-    this.#refresher.wake();
+    this.#wake();
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, onChange } = this.#options;
     const begunAt = clock.now();
-    await readEverything({ ...this.#options, signal });
+    // What a page says too late is to be read again.
+    const onPage = (): void => {
+      onChange();
+      this.#wake();
+    };
+    await readEverything({ ...this.#options, onChange: onPage, signal });
     if (!signal.aborted) this.#readingMs = Math.max(0, clock.now() - begunAt);
   }
 

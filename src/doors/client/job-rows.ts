@@ -6,6 +6,7 @@
  */
 import type { JobRecordEvent } from '../../model/events.ts';
 import { isTerminal, JOB_STATUSES, type JobStatus } from '../../model/records.ts';
+import type { Asking } from './asking.ts';
 import type { JobRow } from './live-state.ts';
 import { RowTable } from './row-table.ts';
 
@@ -55,8 +56,16 @@ export class JobRows {
     return this.#table.takeDirty(most);
   }
 
-  beginReading(counts: LiveCounts): void {
-    this.#table.beginReading();
+  ask<Answer>(question: (asking: Asking) => Promise<Answer>): Promise<Answer> {
+    return this.#table.ask(question);
+  }
+
+  snapshotCame(): void {
+    this.#table.snapshotCame();
+  }
+
+  beginReading(counts: LiveCounts, isOther: boolean): void {
+    this.#table.beginReading(isOther);
     this.#liveCounts = counts;
     this.#isLeftOut = false;
   }
@@ -76,15 +85,29 @@ export class JobRows {
     this.#makeRoom();
   }
 
-  take(row: JobRow): void {
+  take(row: JobRow, asking?: Asking): void {
     const known = this.rows.get(row.jobId);
-    if (this.#table.take(row)) this.#count(known, row);
+    if (this.#table.take(asking?.hasHeard(row.jobId) === true ? this.#withHeard(row, known) : row, asking))
+      this.#count(known, row);
     this.#makeRoom();
+  }
+
+  /** A sign of life was heard while the row was asked for, and no revision tells whether the row knows of it. What it does not know of is kept. */
+  #withHeard(row: JobRow, known: JobRow | undefined): JobRow {
+    if (known === undefined || this.#table.isForeign(row.jobId)) {
+      this.dirty.add(row.jobId);
+      return row;
+    }
+    if (known.revision !== row.revision || isTerminal(row.status)) return row;
+    return { ...row, progress: known.progress, lastActivityAt: Math.max(known.lastActivityAt ?? 0, row.lastActivityAt ?? 0) };
   }
 
   merge(event: JobRecordEvent): void {
     const known = this.rows.get(event.jobId);
-    if (known !== undefined && known.revision >= event.revision) return;
+    if (known !== undefined && known.revision >= event.revision) {
+      if (this.#table.isForeign(event.jobId)) this.dirty.add(event.jobId);
+      return;
+    }
     if (known === undefined || !isTerminal(known.status) || isTerminal(event.status)) this.dirty.add(event.jobId);
     if (known === undefined || (isTerminal(known.status) && !isTerminal(event.status))) return;
     const row = { ...known, ...changesOf(event, known) };
@@ -95,13 +118,19 @@ export class JobRows {
   /** It gave a sign of life. */
   heard(jobId: string, at: number, changes: Partial<Pick<JobRow, 'progress'>>): void {
     const known = this.rows.get(jobId);
-    if (known === undefined || isTerminal(known.status)) return;
-    this.#table.put({ ...known, ...changes, lastActivityAt: at });
+    this.#table.heard(jobId);
+    if (this.#table.isForeign(jobId)) this.dirty.add(jobId);
+    else if (known !== undefined && !isTerminal(known.status)) this.#table.put({ ...known, ...changes, lastActivityAt: at });
   }
 
   /** Bodies that were given up settle without an event: their records do not change any more. They are to be read again. */
   touchGivenUp(): void {
     for (const job of this.rows.values()) if (job.detached && job.bodyLive) this.dirty.add(job.jobId);
+  }
+
+  /** Signs of life were missed, perhaps: they are not recorded. */
+  touchRunning(): void {
+    for (const job of this.rows.values()) if (job.status === 'running') this.dirty.add(job.jobId);
   }
 
   remove(jobId: string): void {

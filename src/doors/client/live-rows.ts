@@ -7,11 +7,13 @@
  * LRW3  What is told as null is cleared, what is not told stays (L171). What a row shows already, by its `sessionSeq` or `taskSeq`, is not news.
  * LRW4  What is removed takes its jobs along, and comes back by no late row.
  * LRW5  A snapshot is the truth: rows that it and the pages read after it do not show are gone once all pages are read, and until then stay as
- *       they were. A snapshot of the same process that follows without a gap leaves the jobs as they are.
+ *       they were. A snapshot of the same process that follows without a gap leaves the jobs as they are, and those that run are
+ *       read again: nobody could tell of their progress.
  * LRW6  An event says less than a row has: what it touches is noted, to be read again.
  */
 import type { ActivityValue, SessionView, TaskView } from '../../model/activity.ts';
 import { isVolatileEvent, type JobRecordEvent, type OffstageEvent } from '../../model/events.ts';
+import type { Asking } from './asking.ts';
 import { JobRows } from './job-rows.ts';
 import type { JobRow } from './live-state.ts';
 import { RowTable } from './row-table.ts';
@@ -84,9 +86,13 @@ export class LiveRows {
   applySnapshot({ epoch, seq, tasks, sessions, jobs, counts }: LiveSnapshot): boolean {
     const isSameProcess = epoch === this.#epoch;
     if (isSameProcess && !this.#isStale && seq < this.#seq) return false;
-    this.tasks.beginReading();
-    this.sessions.beginReading();
-    if (this.#isStale || !isSameProcess) this.jobs.beginReading(counts);
+    // The numbers of one process only grow.
+    const isOther = !isSameProcess || seq < this.#seq;
+    for (const table of [this.tasks, this.sessions, this.jobs]) table.snapshotCame();
+    this.tasks.beginReading(isOther);
+    this.sessions.beginReading(isOther);
+    if (this.#isStale || isOther) this.jobs.beginReading(counts, isOther);
+    else this.jobs.touchRunning();
     this.#isStale = false;
     this.#epoch = epoch;
     this.#seq = seq;
@@ -99,16 +105,19 @@ export class LiveRows {
     return true;
   }
 
-  applyTasks(rows: readonly TaskView[]): void {
-    for (const row of rows) if (!this.#isRemoved(row)) this.tasks.take(row);
+  /** @param asking of rows that were asked for */
+  applyTasks(rows: readonly TaskView[], asking?: Asking): void {
+    for (const row of rows) if (!this.#isRemoved(row)) this.tasks.take(row, asking);
   }
 
-  applySessions(rows: readonly SessionView[]): void {
-    for (const row of rows) if (!this.#isRemoved(row)) this.sessions.take(row);
+  /** @param asking of rows that were asked for */
+  applySessions(rows: readonly SessionView[], asking?: Asking): void {
+    for (const row of rows) if (!this.#isRemoved(row)) this.sessions.take(row, asking);
   }
 
-  applyJobs(rows: readonly JobRow[]): void {
-    for (const row of rows) if (!this.#isRemoved(row)) this.jobs.take(row);
+  /** @param asking of rows that were asked for */
+  applyJobs(rows: readonly JobRow[], asking?: Asking): void {
+    for (const row of rows) if (!this.#isRemoved(row)) this.jobs.take(row, asking);
   }
 
   #isRemoved({ taskId, sessionId }: { readonly taskId: string; readonly sessionId?: string }): boolean {
@@ -134,7 +143,8 @@ export class LiveRows {
       case 'session.turn_ended':
       case 'session.ticket':
       case 'session.quiet':
-        if (this.sessions.rows.has(event.sessionId)) this.sessions.dirty.add(event.sessionId);
+        // Also one that is not here yet: its row may be on its way, from before this.
+        if (!this.#removed.has(sessionKey(event.sessionId))) this.sessions.dirty.add(event.sessionId);
         break;
       case 'session.removed':
         this.#removeSession(event.sessionId);
@@ -158,10 +168,12 @@ export class LiveRows {
   #mergeSession(event: SessionEvent): void {
     const { sessionId, taskId, sessionSeq } = event;
     const row = this.sessions.rows.get(sessionId);
-    if (row !== undefined && sessionSeq !== undefined && sessionSeq <= row.sessionSeq && event.epoch === this.#epoch) return;
+    const isForeign = this.sessions.isForeign(sessionId);
+    const isOfThis = event.epoch === this.#epoch && !isForeign;
+    if (row !== undefined && sessionSeq !== undefined && sessionSeq <= row.sessionSeq && isOfThis) return;
     this.sessions.dirty.add(sessionId);
     this.tasks.dirty.add(taskId);
-    if (row === undefined) return;
+    if (row === undefined || isForeign) return;
     const state = event.type === 'session.state_changed' ? { state: event.newState, updatedAt: event.at } : {};
     this.sessions.put({
       ...row,
@@ -174,9 +186,11 @@ export class LiveRows {
   #mergeTask(event: TaskEvent): void {
     const { taskId, taskSeq } = event;
     const row = this.tasks.rows.get(taskId);
-    if (row !== undefined && taskSeq !== undefined && taskSeq <= row.taskSeq && event.epoch === this.#epoch) return;
+    const isForeign = this.tasks.isForeign(taskId);
+    const isOfThis = event.epoch === this.#epoch && !isForeign;
+    if (row !== undefined && taskSeq !== undefined && taskSeq <= row.taskSeq && isOfThis) return;
     this.tasks.dirty.add(taskId);
-    if (row === undefined) return;
+    if (row === undefined || isForeign) return;
     const named = 'title' in event ? { title: event.title, state: event.state } : {};
     this.tasks.put({ ...row, ...named, ...activityOf(event, this.#epoch), ...(taskSeq === undefined ? {} : { taskSeq }) });
   }

@@ -3,6 +3,7 @@
 import type { WireFields } from '../wire/rename.ts';
 import { jobFromWire } from '../wire/wire-names.ts';
 import { sessionFromWire, taskFromWire } from '../wire/wire-sessions.ts';
+import type { Asking } from './asking.ts';
 import type { ClientClock } from './client-clock.ts';
 import type { LiveRows } from './live-rows.ts';
 import type { WireConnection } from './wire-connection.ts';
@@ -25,7 +26,8 @@ export interface RowKind {
   /** Under which they stand in an answer. */
   readonly name: string;
   readonly query: WireFields;
-  readonly apply: (rows: LiveRows, page: readonly WireFields[]) => void;
+  readonly ask: <Answer>(rows: LiveRows, question: (asking: Asking) => Promise<Answer>) => Promise<Answer>;
+  readonly apply: (rows: LiveRows, page: readonly WireFields[], asking: Asking) => void;
 }
 
 export const TASK_ROWS: RowKind = {
@@ -34,7 +36,8 @@ export const TASK_ROWS: RowKind = {
   idName: 'task_id',
   name: 'tasks',
   query: { archived: true },
-  apply: (rows, page) => rows.applyTasks(page.map(taskFromWire)),
+  ask: (rows, question) => rows.tasks.ask(question),
+  apply: (rows, page, asking) => rows.applyTasks(page.map(taskFromWire), asking),
 };
 
 export const SESSION_ROWS: RowKind = {
@@ -43,7 +46,8 @@ export const SESSION_ROWS: RowKind = {
   idName: 'session_id',
   name: 'sessions',
   query: {},
-  apply: (rows, page) => rows.applySessions(page.map(sessionFromWire)),
+  ask: (rows, question) => rows.sessions.ask(question),
+  apply: (rows, page, asking) => rows.applySessions(page.map(sessionFromWire), asking),
 };
 
 export const JOB_ROWS: RowKind = {
@@ -52,7 +56,8 @@ export const JOB_ROWS: RowKind = {
   idName: 'job_id',
   name: 'tasks',
   query: { brief: true },
-  apply: (rows, page) => rows.applyJobs(page.map(jobFromWire)),
+  ask: (rows, question) => rows.jobs.ask(question),
+  apply: (rows, page, asking) => rows.applyJobs(page.map(jobFromWire), asking),
 };
 
 export const PAGE_ROWS = 1_000;
@@ -63,17 +68,20 @@ export const PAGE_ROWS = 1_000;
  */
 export async function readPages(
   { connection, rows, signal, onChange }: LiveSource,
-  { list, query, name, apply }: RowKind,
+  { list, query, name, ask, apply }: RowKind,
   most = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   let before: WireFields = {};
   for (let rest = most; rest > 0; ) {
-    const answer = await connection.request(list, { ...query, ...before, limit: Math.min(rest, PAGE_ROWS) });
+    const wanted = { ...query, ...before, limit: Math.min(rest, PAGE_ROWS) };
+    const { page, next } = await ask(rows, async (asking) => {
+      const answer = await connection.request(list, wanted);
+      const shown = (answer[name] ?? []) as unknown as readonly WireFields[];
+      if (!signal.aborted) apply(rows, shown, asking);
+      return { page: shown, next: answer.next_before };
+    });
     if (signal.aborted) return false;
-    const page = (answer[name] ?? []) as unknown as readonly WireFields[];
-    apply(rows, page);
     onChange();
-    const { next_before: next } = answer;
     if (next === null || next === undefined || page.length === 0) return true;
     before = { before: next };
     rest -= page.length;

@@ -70,10 +70,12 @@ export class RowRefresher {
     const { rows, connection } = this.#source;
     const ids = rows.jobs.takeDirty(JOBS_AT_ONCE);
     try {
-      const { tasks } = await connection.request('await_jobs', { job_ids: ids, timeout: 0, mode: 'any', brief: true });
-      const entries = (tasks ?? []) as unknown as readonly WireFields[];
-      rows.applyJobs(entries.filter((entry) => 'status' in entry).map(rowOfWait));
-      for (const entry of entries) if (!('status' in entry)) rows.jobs.remove(entry.job_id as string);
+      await rows.jobs.ask(async (asking) => {
+        const { tasks } = await connection.request('await_jobs', { job_ids: ids, timeout: 0, mode: 'any', brief: true });
+        const entries = (tasks ?? []) as unknown as readonly WireFields[];
+        rows.applyJobs(entries.filter((entry) => 'status' in entry).map(rowOfWait), asking);
+        for (const entry of entries) if (!('status' in entry)) rows.jobs.remove(entry.job_id as string);
+      });
     } catch (error) {
       for (const id of ids) rows.jobs.dirty.add(id);
       throw error;
@@ -92,10 +94,10 @@ export class RowRefresher {
     }
   }
 
-  async #readRow<Row>(table: RowTable<Row>, { get, idName, apply }: RowKind, id: string): Promise<void> {
+  async #readRow<Row>(table: RowTable<Row>, { get, idName, ask, apply }: RowKind, id: string): Promise<void> {
     const { connection, rows } = this.#source;
     try {
-      apply(rows, [await connection.request(get, { [idName]: id })]);
+      await ask(rows, async (asking) => apply(rows, [await connection.request(get, { [idName]: id })], asking));
     } catch (error) {
       if (!isOffstageError(error) || !GONE.test(error.code)) throw error;
       table.remove(id);
