@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** The dashboard has 25 KiB for everything. Of this, @xstate/store is 2.6. */
-const MOST_KIB = 13.5;
+const MOST_KIB = 14;
 
 const folder = mkdtempSync(join(tmpdir(), 'offstage-bundle-'));
 let code = '';
@@ -47,6 +47,7 @@ it(`is at most ${MOST_KIB} KiB, compressed`, () => {
 it('runs where there is only what browsers have', async () => {
   const sent: string[] = [];
   class Socket {
+    readonly readyState = 1;
     readonly #listeners = new Map<string, (event: unknown) => void>();
     constructor() {
       setImmediate(() => this.#listeners.get('open')?.({}));

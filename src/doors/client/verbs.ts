@@ -30,10 +30,10 @@ import {
   cardFromWire,
   healthFromWire,
   historyFromWire,
-  jobFromWire,
   processFromWire,
   spawnToWire,
-} from '../wire/wire-names.ts';
+} from '../wire/wire-answers.ts';
+import { jobFromWire } from '../wire/wire-names.ts';
 import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire/wire-sessions.ts';
 import { confirmedFromWire, stopReportFromWire } from '../wire/wire-stop.ts';
 import type { OnPart, Requester } from './requester.ts';

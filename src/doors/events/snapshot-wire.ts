@@ -12,7 +12,8 @@ import { readInTurn } from '../requests/many-jobs.ts';
 import type { Action } from '../requests/request.ts';
 import { pageOf } from '../wire/page.ts';
 import type { WireFields } from '../wire/rename.ts';
-import { briefJobToWire, jobToWire } from '../wire/wire-names.ts';
+import { briefJobToWire } from '../wire/wire-answers.ts';
+import { jobToWire } from '../wire/wire-names.ts';
 import { sessionToWire, taskToWire } from '../wire/wire-sessions.ts';
 
 export const getSnapshot: Action = async ({ engine, fields, connection }) => {

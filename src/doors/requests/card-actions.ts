@@ -2,7 +2,7 @@
 import type { Card } from '../../model/cards.ts';
 import type { CardQuery } from '../../model/requests.ts';
 import { Page } from '../wire/page.ts';
-import { cardToWire } from '../wire/wire-names.ts';
+import { cardToWire } from '../wire/wire-answers.ts';
 import { listInPortions } from './many-jobs.ts';
 import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';

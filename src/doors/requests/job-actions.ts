@@ -11,7 +11,8 @@ import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from 
 import { cutPoint } from '../wire/cut-point.ts';
 import { Page } from '../wire/page.ts';
 import type { WireFields } from '../wire/rename.ts';
-import { briefJobToWire, cancelledManyToWire, historyToWire, jobToWire, spawnFromWire } from '../wire/wire-names.ts';
+import { briefJobToWire, cancelledManyToWire, historyToWire, spawnFromWire } from '../wire/wire-answers.ts';
+import { jobToWire } from '../wire/wire-names.ts';
 import { listInPortions, waitInPortions } from './many-jobs.ts';
 import type { Action, Request } from './request.ts';
 import { invalidField, RequestFields } from './request-fields.ts';

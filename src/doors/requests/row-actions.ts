@@ -2,7 +2,7 @@
 import { LIMITS } from '../../model/limits.ts';
 import type { TaskState } from '../../model/records.ts';
 import type { TaskQuery } from '../../model/requests.ts';
-import { healthToWire, processToWire } from '../wire/wire-names.ts';
+import { healthToWire, processToWire } from '../wire/wire-answers.ts';
 import { taskToWire } from '../wire/wire-sessions.ts';
 import type { Action } from './request.ts';
 import { RequestFields } from './request-fields.ts';
