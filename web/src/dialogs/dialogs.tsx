@@ -3,8 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../icons.tsx';
 import { useCurrent } from '../view/live.ts';
-import type { Question } from '../view/ui-store.ts';
-import { open } from '../view/ui-store.ts';
+import { type Dialog, open, type Question, ui } from '../view/ui-store.ts';
 import { useUi } from '../view/use-source.ts';
 import { Help } from './help.tsx';
 import { NewJob } from './new-job.tsx';
@@ -12,9 +11,16 @@ import { NewSession, NewTask } from './new-task.tsx';
 
 export function Dialogs(): JSX.Element | null {
   const dialog = useUi((state) => state.dialog);
-  switch (dialog?.name) {
+  const opened = useRef({ dialog, count: 0 });
+  // One that is asked for while the last one goes is another one, also where it says the same.
+  if (opened.current.dialog !== dialog) opened.current = { dialog, count: opened.current.count + 1 };
+  return dialog === null ? null : <Opened key={opened.current.count} dialog={dialog} />;
+}
+
+function Opened({ dialog }: { readonly dialog: Dialog }): JSX.Element {
+  switch (dialog.name) {
     case 'confirm':
-      return <Confirm key={dialog.question.title + dialog.question.text.length} question={dialog.question} />;
+      return <Confirm question={dialog.question} />;
     case 'new-job':
       return <NewJob />;
     case 'new-task':
@@ -23,8 +29,6 @@ export function Dialogs(): JSX.Element | null {
       return <NewSession taskId={dialog.about?.id ?? null} />;
     case 'help':
       return <Help />;
-    default:
-      return null;
   }
 }
 
@@ -45,6 +49,7 @@ const close = (): void => open(null);
 
 export function Modal({ title, children, action, isDangerous, isReady = true, extra, submit }: ModalProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
+  const mine = useRef(ui.getSnapshot().context.dialog);
   const [isBusy, setBusy] = useState(false);
   const isOpen = useCurrent(({ connection }) => connection.status === 'open');
   useEffect(() => {
@@ -52,6 +57,10 @@ export function Modal({ title, children, action, isDangerous, isReady = true, ex
     // What one has come for; of a question the answer that changes nothing.
     element.current?.querySelector<HTMLElement>('.dialog-body :is(input, textarea), .dialog-foot button')?.focus();
   }, []);
+  // The platform tells of a close a moment later, when another one may be open already.
+  const closed = (): void => {
+    if (ui.getSnapshot().context.dialog === mine.current) close();
+  };
   const run = async (): Promise<void> => {
     setBusy(true);
     const isDone = await (submit?.() ?? true);
@@ -59,7 +68,7 @@ export function Modal({ title, children, action, isDangerous, isReady = true, ex
     if (isDone) close();
   };
   return (
-    <dialog ref={element} class="dialog" aria-labelledby="dialog-title" onClose={close}>
+    <dialog ref={element} class="dialog" aria-labelledby="dialog-title" onClose={closed}>
       <form
         method="dialog"
         onSubmit={(event) => {
