@@ -20,7 +20,13 @@ const node = {
 const PICTURES = process.env.OFFSTAGE_SCREENSHOTS === undefined ? [] : ['test/browser/screenshots.ts'];
 const browser = {
   extends: true as const,
-  test: { name: 'browser', include: [BROWSER, ...PICTURES], globalSetup: ['test/browser/global-setup.ts'] },
+  test: {
+    name: 'browser',
+    // What a page shows follows a moment later.
+    expect: { poll: { timeout: 15_000 } },
+    include: [BROWSER, ...PICTURES],
+    globalSetup: ['test/browser/global-setup.ts'],
+  },
 };
 
 export default defineConfig({

@@ -122,7 +122,7 @@ describe('one region tells what is new, politely', () => {
     const page = await dashboard.page();
     await rowIn(page, 'job', 'd', 'completed').waitFor();
     const status = page.getByRole('status');
-    expect(await status.count()).toBe(1);
+    await expect.poll(() => status.count()).toBe(1);
     expect([await status.getAttribute('aria-live'), await status.textContent()]).toEqual(['polite', '']);
     await page.evaluate(`globalThis.told = [];
       new MutationObserver(() => told.push(document.querySelector('[role=status]').textContent))
@@ -144,6 +144,6 @@ describe('one region tells what is new, politely', () => {
     await status.getByText('Permission is needed in session s1.').waitFor({ state: 'attached' });
     await page.getByTestId('pending').getByRole('button', { name: 'Allow' }).click();
     await status.getByText('Answered.').waitFor({ state: 'attached' });
-    expect(await iconOf(rowOf(page, 'session', 's1')).getAttribute('aria-label')).toBe('Agent is generating');
+    await expect.poll(() => iconOf(rowOf(page, 'session', 's1')).getAttribute('aria-label')).toBe('Agent is generating');
   });
 });

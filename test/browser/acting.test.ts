@@ -138,7 +138,7 @@ describe('deleting and archiving', () => {
     await page.getByRole('button', { name: 'Delete' }).click();
     const question = page.getByRole('dialog', { name: 'Delete this task?' });
     await question.waitFor();
-    expect(await question.getByText('Work is still in progress').count()).toBe(0);
+    await expect.poll(() => question.getByText('Work is still in progress').count()).toBe(0);
     await question.getByRole('button', { name: 'Delete this task' }).click();
     await rowOf(page, 'task', 't1').waitFor({ state: 'detached' });
   });
@@ -150,6 +150,6 @@ describe('deleting and archiving', () => {
     const page = await dashboard.page({ hash: '/task/t1' });
     await page.getByRole('button', { name: 'Archive' }).click();
     await page.getByTestId('toast').getByText('The task is archived').waitFor();
-    expect(await page.getByRole('dialog').count()).toBe(0);
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   });
 });

@@ -87,7 +87,7 @@ describe('precedence', () => {
     };
     const page = await dashboard.page({ prepare: async (page) => (await wireOf(page)).change(stale) });
     await rowIn(page, 'session', 's1', shown).waitFor();
-    expect(await rowOf(page, 'session', 's1').getByText('Needs permission').count()).toBe(0);
+    await expect.poll(() => rowOf(page, 'session', 's1').getByText('Needs permission').count()).toBe(0);
     await chipOf(page, 'needs-you').getByText('0').waitFor();
   });
 

@@ -26,14 +26,14 @@ describe('the statechart', () => {
       await expect.poll(() => activeIn(page, 'job')).toEqual(states);
       await page.getByText('All states in words').waitFor();
       const current = page.locator('.chart-words [aria-current]');
-      expect(await current.count()).toBe(states.length);
+      await expect.poll(() => current.count()).toBe(states.length);
     };
     await is(['queued'], 'queued');
     await work.release(first.jobId);
     await is(['running', 'running.active'], 'running, active');
     await offstage.cancel(jobId);
     await is(['running', 'running.ending'], 'running, ending');
-    expect(await page.locator('.chart-edge.is-last').count()).toBeGreaterThan(0);
+    await expect.poll(() => page.locator('.chart-edge.is-last').count()).toBeGreaterThan(0);
     await work.release(jobId);
     await is(['cancelled'], 'cancelled');
     await badgeSays(page, 0);

@@ -21,7 +21,7 @@ async function agreesWithList(page: Page, { client }: Served): Promise<void> {
     const going = cancelRequestedAt === null ? 'background-running' : 'cancelling';
     await rowIn(page, 'job', jobId, status === 'running' ? going : status).waitFor();
   }
-  expect(await page.locator('.row[data-kind="job"]').count()).toBe(jobs.length);
+  await expect.poll(() => page.locator('.row[data-kind="job"]').count()).toBe(jobs.length);
 }
 
 describe('B61: the badge is the size of list(running)', () => {
@@ -166,7 +166,7 @@ describe('paused', () => {
     await dashboard.offstage.wait(jobId);
     // Announced all the same, so it has arrived.
     await page.getByRole('status').getByText('1 job finished').waitFor({ state: 'attached' });
-    expect(await rowOf(page, 'job', jobId).count()).toBe(0);
+    await expect.poll(() => rowOf(page, 'job', jobId).count()).toBe(0);
     await page.getByTestId('banner').getByRole('button', { name: 'Resume' }).click();
     await rowIn(page, 'job', jobId, 'completed').waitFor();
   });

@@ -24,7 +24,7 @@ describe('the first view', () => {
     for (const [kind, id, level, title] of levels) {
       const row = rowOf(page, kind, id);
       await row.getByText(title, { exact: true }).waitFor();
-      expect(await row.getAttribute('aria-level')).toBe(level);
+      await expect.poll(() => row.getAttribute('aria-level')).toBe(level);
     }
   });
 
@@ -37,7 +37,7 @@ describe('the first view', () => {
     await detailOf(page).getByText('This task is not here.').waitFor();
     await page.goto(`${dashboard.server.url}#/job/job-0`);
     await detailOf(page).getByRole('heading', { name: 'subject 0' }).waitFor();
-    expect(await rowOf(page, 'job', 'job-0').getAttribute('aria-selected')).toBe('true');
+    await expect.poll(() => rowOf(page, 'job', 'job-0').getAttribute('aria-selected')).toBe('true');
     await rowOf(page, 'job', 'job-0').waitFor();
     await page.goto(`${dashboard.server.url}#/nonsense/%E0%A4%A?show=nothing,,&q=`);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -62,9 +62,9 @@ describe('the address', () => {
       await detailOf(page).getByRole('heading', { name: 'build it' }).waitFor();
       await rowIn(page, 'job', build.jobId, 'background-running').waitFor();
       await rowOf(page, 'job', over.jobId).waitFor({ state: 'detached' });
-      expect(await rowOf(page, 'job', test.jobId).count()).toBe(0);
-      expect(await page.getByPlaceholder('Search').inputValue()).toBe('build');
-      expect(await chipOf(page, 'running').getAttribute('aria-pressed')).toBe('true');
+      await expect.poll(() => rowOf(page, 'job', test.jobId).count()).toBe(0);
+      await expect.poll(() => page.getByPlaceholder('Search').inputValue()).toBe('build');
+      await expect.poll(() => chipOf(page, 'running').getAttribute('aria-pressed')).toBe('true');
     };
     await check();
     expect(new URL(page.url()).hash).toBe(`#/job/${build.jobId}?show=running&q=build`);

@@ -29,14 +29,14 @@ describe('a live change without a reload', () => {
     const { jobId } = await dashboard.offstage.spawn({ kind: 'work', subject: 'a long one' });
     await rowIn(page, 'job', jobId, 'background-running').getByText('Running').waitFor();
     await badgeSays(page, 1);
-    expect(await page.title()).toBe('(1) Offstage');
+    await expect.poll(() => page.title()).toBe('(1) Offstage');
     await rowOf(page, 'job', jobId).click();
     const card = page.getByTestId('card');
     await card.getByText('running', { exact: true }).waitFor();
     await work.release(jobId, 'at last');
     await card.getByText('done', { exact: true }).waitFor();
     await badgeSays(page, 0);
-    expect(await page.title()).toBe('Offstage');
+    await expect.poll(() => page.title()).toBe('Offstage');
   });
 
   it('scenario C: five rows of a plan, four run, one is queued with a clock; they flip one by one', async () => {
@@ -69,7 +69,7 @@ describe('a live change without a reload', () => {
     await badgeSays(page, 0);
     await rowOf(page, 'job', 'p2').click();
     await detailOf(page).getByRole('list', { name: 'Same plan' }).getByRole('listitem').nth(3).waitFor();
-    expect(await detailOf(page).getByRole('list', { name: 'Same plan' }).getByRole('listitem').count()).toBe(4);
+    await expect.poll(() => detailOf(page).getByRole('list', { name: 'Same plan' }).getByRole('listitem').count()).toBe(4);
   });
 
   it('scenario D: Stop asks for the cancel; "Cancelling…" and dim until the body has settled, and only then "Cancelled"', async () => {
@@ -112,7 +112,7 @@ describe('work whose record is over', () => {
     await sentenceOf(page).getByText('may still be running').waitFor({ state: 'detached' });
     await page.reload();
     await sentenceOf(page).getByText('Cancelled by force after 30 s').waitFor();
-    expect(await page.getByText('may still be running').count()).toBe(0);
+    await expect.poll(() => page.getByText('may still be running').count()).toBe(0);
   });
 });
 

@@ -93,7 +93,7 @@ describe('with the keyboard alone', () => {
     await focusOn(page, 'session:default');
     await press(page, 'ArrowLeft');
     await page.locator('.row[data-kind="session"][aria-expanded="false"]').waitFor();
-    expect(await rowOf(page, 'job', 'j0').count()).toBe(0);
+    await expect.poll(() => rowOf(page, 'job', 'j0').count()).toBe(0);
     await press(page, 'ArrowLeft');
     await focusOn(page, 'task:default');
     await press(page, 'ArrowDown', 'ArrowRight');
@@ -143,14 +143,14 @@ describe('single letters', () => {
     await press(page, 'c', 'x', '?', 'j');
     await page.getByPlaceholder('Search').focus();
     await page.keyboard.type('cx?/');
-    expect(await page.getByPlaceholder('Search').inputValue()).toBe('cx?/');
+    await expect.poll(() => page.getByPlaceholder('Search').inputValue()).toBe('cx?/');
     await press(page, 'Escape');
     await rowOf(page, 'job', 'j1').focus();
     await press(page, 'Control+c', 'Alt+x', 'Meta+c');
     await rowOf(page, 'job', 'j1').getByRole('button', { name: 'Cancel this job' }).focus();
     await press(page, 'x');
-    expect(await page.getByRole('dialog').count()).toBe(0);
-    expect(await page.getByText('marked').count()).toBe(0);
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await expect.poll(() => page.getByText('marked').count()).toBe(0);
     expect((await dashboard.offstage.list({ status: ['running'] })).map(({ cancelRequestedAt }) => cancelRequestedAt)).toEqual([
       null,
       null,

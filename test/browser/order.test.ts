@@ -72,7 +72,7 @@ describe('the order', () => {
     const waiting = page.getByText('2 new rows above', { exact: true });
     await waiting.waitFor();
     expect(await rowOf(page, 'job', 'in lower').boundingBox()).toEqual(place);
-    expect(await rowOf(page, 'job', 'd').count()).toBe(0);
+    await expect.poll(() => rowOf(page, 'job', 'd').count()).toBe(0);
     await page.getByPlaceholder('Search').focus();
     await rowOf(page, 'job', 'd').waitFor();
     await waiting.waitFor({ state: 'detached' });

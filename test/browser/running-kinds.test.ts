@@ -66,7 +66,7 @@ describe('L162: generating and background work', () => {
     const taken = mock.nextPrompt();
     await send(page, 'go on');
     await outcomeIs(page, 'sent');
-    expect(await page.getByTestId('tickets').count()).toBe(0);
+    await expect.poll(() => page.getByTestId('tickets').count()).toBe(0);
     await page.getByTestId('task-state-generating').waitFor();
     (await taken).end();
     await page.getByTestId('task-state-background-running').waitFor();
@@ -103,9 +103,11 @@ describe('a session with work behind it', () => {
     await page.getByTestId('task-state-background-running').waitFor();
     await dashboard.offstage.sessions.stop('s1', { force: true });
     await rowIn(page, 'session', 's1', 'cancelled').waitFor();
-    expect(
-      await page.locator('[data-testid$="-state-background-running"]:not([data-testid^="badge"], [data-testid^="chip"])').count(),
-    ).toBe(0);
+    await expect
+      .poll(() =>
+        page.locator('[data-testid$="-state-background-running"]:not([data-testid^="badge"], [data-testid^="chip"])').count(),
+      )
+      .toBe(0);
     expect((await dashboard.offstage.sessions.get('s1')).foregroundActivity).toBeNull();
   });
 
@@ -136,7 +138,7 @@ describe('a session with work behind it', () => {
       (await later).end();
       await isFree(page);
       await state.getByLabel(BACKGROUND, { exact: true }).waitFor();
-      expect(await page.getByTestId('tickets').count()).toBe(0);
+      await expect.poll(() => page.getByTestId('tickets').count()).toBe(0);
       finish(first);
       await state.getByLabel('Ready for a prompt', { exact: true }).waitFor();
       if (device === PHONE) await detailOf(page).getByRole('button', { name: 'List' }).click();
@@ -162,12 +164,12 @@ describe('a session with work behind it', () => {
     const page = await dashboard.page({ hash: '/session/s1' });
     const spinners = page.locator('.row .ring, .detail .ring');
     await page.getByTestId('task-state-generating').waitFor();
-    expect(await spinners.count()).toBeGreaterThan(2);
+    await expect.poll(() => spinners.count()).toBeGreaterThan(2);
     prompt.end();
     await rowIn(page, 'task', 't1', 'idle').waitFor();
     await rowIn(page, 'session', 's1', 'idle').waitFor();
     await sentenceOf(page).getByText('Ready for a prompt').waitFor();
-    expect(await spinners.count()).toBe(0);
+    await expect.poll(() => spinners.count()).toBe(0);
   });
 
   it('is the same in a second tab at once, without waiting for a transition', async () => {
@@ -198,7 +200,7 @@ describe('L171: news of a session', () => {
     await row.getByText('2 subagents').waitFor();
     finish(prompt, 'w1');
     await row.getByText('1 subagent', { exact: false }).waitFor();
-    expect(await iconOf(row).getAttribute('aria-label')).toBe(BACKGROUND);
+    await expect.poll(() => iconOf(row).getAttribute('aria-label')).toBe(BACKGROUND);
   });
 
   it('generating turns into background and that into nothing while the state on the record stays; what is not told stays', async () => {
@@ -219,6 +221,6 @@ describe('L171: news of a session', () => {
     finish(prompt);
     await rowIn(page, 'session', 's1', 'idle').waitFor();
     await rowIn(page, 'task', 't1', 'idle').waitFor();
-    expect(await rowOf(page, 'session', 's1').getByText('subagent').count()).toBe(0);
+    await expect.poll(() => rowOf(page, 'session', 's1').getByText('subagent').count()).toBe(0);
   });
 });
