@@ -56,7 +56,8 @@ describe('without a token', () => {
   it('a page whose token is no good any more says so, does not try again, and can be let in anew', async () => {
     await using dashboard = await openDashboard();
     const page = await dashboard.page();
-    dashboard.ignore(/401|WebSocket connection|ERR_/);
+    // What comes after the first view may be refused as well.
+    dashboard.ignore(/401|WebSocket connection|ERR_|Refused to apply style/);
     await page.context().clearCookies();
     await page.reload();
     await page.getByRole('heading', { name: 'Offstage needs a token' }).waitFor();
