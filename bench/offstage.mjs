@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { watches } from './watches.mjs';
 
 const built = new URL('../dist/index.js', import.meta.url);
 const load = () => import(built.href);
@@ -15,7 +16,7 @@ const subject = (name, durability) => ({
   isOurs: true,
   missing: async () => (existsSync(fileURLToPath(built)) ? null : 'not built (npm run build)'),
   load,
-  async open({ dataDir, workers, noop, hold = null, onEnd }) {
+  async open({ dataDir, workers, noop, hold = null, onEnd, watch = null }) {
     const { open } = await load();
     const executors = { noop: () => noop() };
     if (hold !== null) executors.hold = (job, context) => hold(() => context.signal, job.jobId);
@@ -23,6 +24,7 @@ const subject = (name, durability) => ({
     engine.onEvent((event) => {
       if (event.type === 'job.status' && TERMINAL.has(event.status)) onEnd(event.jobId);
     });
+    const unwatch = watch === null ? null : await watches[watch](engine);
     return {
       submit: async (kind) => (await engine.spawn({ kind, input: null })).jobId,
       end: (jobId) => engine.wait(jobId, { timeoutMs: null }),
@@ -30,7 +32,10 @@ const subject = (name, durability) => ({
       cancel: (jobId) => engine.cancel(jobId),
       get: (jobId) => engine.get(jobId),
       list: (limit) => engine.list({ limit }),
-      close: () => engine.close(),
+      async close() {
+        await unwatch?.();
+        await engine.close();
+      },
     };
   },
   /** For works that only we can do. */

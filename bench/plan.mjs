@@ -58,8 +58,10 @@ async function measureReads(lab, key, size) {
   return lab.run('read', key, { ...place, workers: WORKERS, ids: filled.ids, gets: 200, lists: 50 });
 }
 
-const measureThroughput = async (lab, key) =>
-  lab.run('throughput', key, { ...(await lab.place(key)), workers: WORKERS, warmUp: lab.sizes.warmUp, jobs: lab.sizes.jobs });
+const measureThroughput = async (lab, key, more = {}) => {
+  const { warmUp, jobs } = lab.sizes;
+  return lab.run('throughput', key, { ...(await lab.place(key)), workers: WORKERS, warmUp, jobs, ...more });
+};
 
 export const PLAN = [
   {
@@ -67,7 +69,7 @@ export const PLAN = [
     title: (sizes) =>
       `throughput: ${sizes.warmUp} warm-up + ${count(sizes.jobs)} no-op jobs, ${WORKERS} workers, until all ended and stored`,
     subjects: [OURS, AT_PROCESS, 'bullmq', 'floor', 'floor-sync', 'p-queue', 'fastq'],
-    measure: measureThroughput,
+    measure: (lab, key) => measureThroughput(lab, key),
     figures: [
       { key: 'jobsPerSecond', head: 'jobs/s' },
       { key: 'cpuUsPerJob', head: 'CPU of this process, µs/job' },
@@ -246,6 +248,42 @@ export const PLAN = [
     targets: [
       { text: 'loop delay, p99 ms', figure: 'loopP99Ms', atMost: 20 },
       { text: 'loop delay, max ms', figure: 'loopMaxMs', atMost: 50 },
+    ],
+  },
+  {
+    id: 'H9',
+    title: (sizes) =>
+      `watched: H1 (${count(sizes.jobs)} jobs) unwatched, then with 100 event subscribers, after an inspector, with one`,
+    subjects: [OURS],
+    async measure(lab, key) {
+      const rates = [];
+      const cpus = [];
+      // Unwatched before and after: the machine may change its mind meanwhile.
+      for (const watch of [null, 'subscribers', 'left', 'inspector', null]) {
+        const { jobsPerSecond, cpuUsPerJob } = await measureThroughput(lab, key, { watch });
+        rates.push(jobsPerSecond);
+        cpus.push(cpuUsPerJob);
+      }
+      const [before, subscribed, off, on, after] = rates;
+      const plain = (before + after) / 2;
+      const shares = { subscribedShare: subscribed / plain, offShare: off / plain, onShare: on / plain };
+      const plainCpu = (cpus[0] + cpus[4]) / 2;
+      return { plain, subscribed, off, on, ...shares, plainCpu, subscribedCpu: cpus[1], offCpu: cpus[2], onCpu: cpus[3] };
+    },
+    figures: [
+      { key: 'plain', head: 'jobs/s, unwatched' },
+      { key: 'subscribed', head: '100 subscribers' },
+      { key: 'off', head: 'inspector gone' },
+      { key: 'on', head: 'inspector connected' },
+      { key: 'plainCpu', head: 'CPU µs/job, unwatched' },
+      { key: 'subscribedCpu', head: 'subscribers' },
+      { key: 'offCpu', head: 'gone' },
+      { key: 'onCpu', head: 'connected' },
+    ],
+    targets: [
+      { text: '100 subscribers against none', figure: 'subscribedShare', atLeast: 0.85 },
+      { text: 'an inspector that has gone against none', figure: 'offShare', atLeast: 0.95 },
+      { text: 'an inspector that is connected against none', figure: 'onShare', atLeast: 0.7 },
     ],
   },
   {

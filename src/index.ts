@@ -2,6 +2,7 @@
 
 export type { EventCallback } from './engine/event-bus.ts';
 export type { EventsOptions } from './engine/event-reader.ts';
+export type { InspectedActor, InspectedChange, InspectedMachine, InspectionObserver } from './engine/inspection.ts';
 export { type InputOf, Offstage } from './engine/offstage.ts';
 export type { OutputPiece, PrintedOptions, PrintedOutput } from './engine/output-log.ts';
 export type {

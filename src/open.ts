@@ -117,7 +117,7 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
     const { clock, killAfterMs } = settings;
     const reap: ProcessReaper = (record, { isForced } = { isForced: false }) =>
       reapProcess(record, { clock, killAfterMs: isForced ? 0 : killAfterMs, deadlineMs: REAP_DEADLINE_MS });
-    engine = await startEngine({ settings, store, executors, reap, closers });
+    engine = await startEngine({ settings, store, executors, reap, closers, dataDir });
   } catch (error) {
     stores.delete(store);
     await store.close();
@@ -125,7 +125,7 @@ export async function open<Bodies extends Record<string, unknown>, Given>(
   }
   try {
     if (options.control === true) {
-      const { serveControl } = await import('./doors/control-server.ts');
+      const { serveControl } = await import('./doors/control/control-server.ts');
       closers.push(await serveControl(engine, dataDir as string));
     }
   } catch (error) {

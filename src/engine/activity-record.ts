@@ -84,10 +84,20 @@ export class ActivityRecord {
     return this.#provider?.list() ?? [];
   }
 
+  /** ARC2. */
+  get actor(): ActivityActor | null {
+    return this.#actor;
+  }
+
+  /** The actor, from here on in any case. */
+  wake(): ActivityActor {
+    this.#actor ??= startActivityActor(this.#roster, this.hasWork);
+    return this.#actor;
+  }
+
   /** Whether the chart took it. */
   send(event: ActivityEvent): boolean {
-    this.#actor ??= startActivityActor(this.#roster, this.hasWork);
-    return takes(this.#actor, event);
+    return takes(this.wake(), event);
   }
 
   /** Tells the chart when the presence of work has changed. */

@@ -70,8 +70,11 @@ export class Admission {
     return this.#byId.has(jobId);
   }
 
-  /** ADM4. Resolves with the record of the job that the pending spawn made or found. */
-  cancelWhenAdmitted(jobId: string, request: CancelRequest): Promise<JobView> | null {
+  /**
+   * ADM4. Resolves with the record of the job that the pending spawn made, or found at work. Null: it has found one that has ended, by a look at the
+   * store from before the cancel; what became of it has to be looked up anew.
+   */
+  cancelWhenAdmitted(jobId: string, request: CancelRequest): Promise<JobView | null> | null {
     const [ticket] = this.#byId.get(jobId)?.tickets ?? [];
     if (ticket === undefined) return null;
     return new Promise((resolve, reject) => {
@@ -160,7 +163,7 @@ export class Admission {
   }
 
   /** Cancels the spawns that wait undecided and match: they are born cancelled (ADM4). */
-  cancelWaiting(matches: (content: SpawnContent) => boolean, request: CancelRequest): readonly Promise<JobView>[] {
+  cancelWaiting(matches: (content: SpawnContent) => boolean, request: CancelRequest): readonly Promise<JobView | null>[] {
     return [...this.#validating, ...this.#line.slice(this.#front)]
       .filter((ticket) => !ticket.isOver && matches(ticket.content))
       .map((ticket) => new Promise((resolve, reject) => ticket.cancels.push({ request, resolve, reject })));
@@ -275,9 +278,8 @@ export class Admission {
   #answerStored(existing: FoundJob | 'expired', content: SpawnContent, ticket: Ticket): void {
     if (existing === 'expired') throw offstageError('job.expired', { jobId: content.jobId as string });
     if (existing.contentHash !== contentHash(content)) throw offstageError('job.conflict', { jobId: existing.base.jobId });
-    const view = storedView(existing);
-    ticket.resolve(view);
-    for (const cancel of ticket.cancels) cancel.resolve(view);
+    ticket.resolve(storedView(existing));
+    for (const cancel of ticket.cancels) cancel.resolve(null);
   }
 
   #accept(prepared: Prepared, ticket: Ticket): void {

@@ -6,6 +6,8 @@
  * CVB3  Bad input is refused before the first job is touched.
  */
 import { isOffstageError, offstageError } from '../model/errors.ts';
+import { inPortions } from '../model/in-portions.ts';
+import { LIMITS } from '../model/limits.ts';
 import { isTerminal, type JobStatus, type JobView } from '../model/records.ts';
 import type { CancelManyResult, CancelManySelector, CancelOptions, ListQuery } from '../model/requests.ts';
 import { isFinished, statusOfState } from '../persistence/job-codec.ts';
@@ -28,7 +30,7 @@ const SELECTOR_NAMES = namesOf<CancelManySelector>({
   status: true,
 });
 const SELECTORS = ['ids', 'sessionId', 'taskId', 'parentMessageId', 'parentJobId'] as const;
-const PAGE = 1_000;
+const PAGE = LIMITS.recordsAtOnce;
 
 export interface CancelVerbsHost {
   readonly canceller: Canceller;
@@ -65,12 +67,15 @@ export class CancelVerbs {
     const checked = ids === undefined ? null : readArray('ids', ids).map((jobId, index) => checkId(`ids[${index}]`, jobId));
     this.#core.assertOpen();
     const each = (jobId: string) => this.#outcomeOf(jobId, isWanted, request);
-    if (checked !== null) return sorted(checked, each);
+    const isUnfinished = (jobId: string): boolean => this.#unfinishedStatus(jobId) !== null;
+    if (checked !== null) return sorted(checked, each, isUnfinished);
     const waiting = isWanted('pending') || isWanted('queued') ? this.#cancelWaiting(query, request) : [];
     const jobIds = [...this.#unfinished(query), ...(await this.#ended(query, statuses))];
-    const [result, born] = await Promise.all([sorted(jobIds, each), Promise.allSettled(waiting)]);
-    // A spawn that was refused in the end has no job, and so nothing to tell.
-    const bornIds = born.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.jobId] : []));
+    const [result, born] = await Promise.all([sorted(jobIds, each, isUnfinished), Promise.allSettled(waiting)]);
+    // A spawn that was refused in the end has no job, and one that has found an ended one made none: there is nothing to tell.
+    const bornIds = born.flatMap((outcome) =>
+      outcome.status === 'fulfilled' && outcome.value !== null ? [outcome.value.jobId] : [],
+    );
     return { ...result, cancelled: [...result.cancelled, ...bornIds] };
   }
 
@@ -88,7 +93,7 @@ export class CancelVerbs {
     const job = jobs.get(jobId);
     if (job === undefined) {
       const admitting = this.#host.admission.cancelWhenAdmitted(jobId, request);
-      if (admitting !== null) return admitting;
+      if (admitting !== null) return (await admitting) ?? this.#one(jobId, request);
       let stored = await rows.find(jobId);
       // It may have been accepted while the store was asked; or have ended since, and then its end is stored by now.
       if (jobs.has(jobId)) return this.#one(jobId, request);
@@ -138,7 +143,7 @@ export class CancelVerbs {
   }
 
   /** Spawns that wait undecided have no ids yet. */
-  #cancelWaiting({ taskId, ...query }: ListQuery, request: CancelRequest): readonly Promise<JobView>[] {
+  #cancelWaiting({ taskId, ...query }: ListQuery, request: CancelRequest): readonly Promise<JobView | null>[] {
     const { admission, sessions } = this.#host;
     const matches = matcherOf(query);
     const isInTask = (sessionId: string): boolean => taskId === undefined || sessions.cached(sessionId)?.taskId === taskId;
@@ -172,13 +177,21 @@ function requestOf(options: CancelOptions | undefined): CancelRequest {
   return { code: 'cancel.user', reason: reason === null ? null : checkText('reason', reason, '') };
 }
 
-/** All at once, so that they are stored together; answered in the order asked. */
+/** Those that live all at once, so that they are stored together; the others are read, some at a time. Answered in the order asked. */
 async function sorted(
   jobIds: readonly string[],
   each: (jobId: string) => Promise<keyof CancelManyResult | null>,
+  isUnfinished: (jobId: string) => boolean,
 ): Promise<CancelManyResult> {
-  const outcomes = await Promise.all(jobIds.map((jobId) => each(jobId)));
-  const of = (kind: keyof CancelManyResult): readonly string[] => jobIds.filter((_, index) => outcomes[index] === kind);
+  const distinct = [...new Set(jobIds)];
+  const live = distinct.filter(isUnfinished);
+  const known = new Set(live);
+  const others = distinct.filter((jobId) => !known.has(jobId));
+  const all = (portion: readonly string[]) => Promise.all(portion.map(each));
+  const found = await Promise.all([all(live), inPortions(others, all)]);
+  const flat = found.flat();
+  const outcomes = new Map([...live, ...others].map((jobId, index) => [jobId, flat[index]]));
+  const of = (kind: keyof CancelManyResult): readonly string[] => jobIds.filter((jobId) => outcomes.get(jobId) === kind);
   return {
     cancelled: of('cancelled'),
     cancelling: of('cancelling'),

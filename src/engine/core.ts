@@ -18,6 +18,7 @@ import type { Store, StoreOperation } from '../persistence/store.ts';
 import { CommitLoop } from './commit-loop.ts';
 import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
+import { Inspection } from './inspection.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
 import { Liveness } from './liveness.ts';
@@ -66,6 +67,7 @@ export class Core {
   readonly loop: CommitLoop;
   readonly models: ReadModels;
   readonly liveness: Liveness;
+  readonly inspection: Inspection;
   readonly points: PausePoints | null;
   /** By execution id: what an earlier engine has left, and nobody has proven to be gone. */
   readonly leftovers: Map<string, ProcessRecord>;
@@ -107,6 +109,7 @@ export class Core {
     });
     this.points = points;
     this.liveness = new Liveness(this, points);
+    this.inspection = new Inspection(this);
     this.loop = new CommitLoop(
       {
         store,
@@ -198,7 +201,10 @@ export class Core {
       this.rejectedEvents += 1;
       return null;
     }
-    job.actor ??= startJobActor(this.system.jobs, before.state === 'pending' ? 'pending' : 'queued', before.context);
+    if (job.actor === null) {
+      job.actor = startJobActor(this.system.jobs, before.state === 'pending' ? 'pending' : 'queued', before.context);
+      if (this.inspection.isOn) this.inspection.jobStarted(job, job.actor);
+    }
     const context = decide(job.actor, event);
     if (context === null) {
       this.rejectedEvents += 1;

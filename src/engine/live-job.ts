@@ -32,7 +32,7 @@ export class LiveJob implements LiveJobRow {
   readonly place: PoolPlace;
   /** The tool call of an agent that asked for it (W3). */
   toolCall: { readonly executionId: string; readonly toolCallId: string } | null = null;
-  /** Its caller knows of its end, or has asked for it: it needs no notice. */
+  /** Its caller knows of its end, has asked for it, or was stopped: it needs no notice. */
   isAnswered = false;
   /** Real input where the stored one is redacted. */
   secretInput: { readonly value: unknown } | null = null;

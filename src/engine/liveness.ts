@@ -14,6 +14,8 @@ import { type ActivityValue, aggregateActivity, isSameActivity, NO_ACTIVITY } fr
 import type { OffstageEvent } from '../model/events.ts';
 import type { TaskState } from '../model/records.ts';
 import { isFinished } from '../persistence/job-codec.ts';
+import { KEYS } from '../persistence/row-keys.ts';
+import { isRemoved, readTaskRow } from '../persistence/session-rows.ts';
 import { ActivityRecord } from './activity-record.ts';
 import type { Core } from './core.ts';
 import { LiveSession } from './live-session.ts';
@@ -26,6 +28,8 @@ const QUIET_TASKS = 1_000;
 
 interface LiveTask {
   readonly actor: TaskActor;
+  /** The host's state is the row's to know; what lives does not depend on it. It is looked up when somebody watches the actor. */
+  isStateKnown: boolean;
   /** What was told of its sessions, as far as it is not nothing. */
   readonly values: Map<string, ActivityValue>;
 }
@@ -70,6 +74,14 @@ export class Liveness {
     return this.#sessions.values();
   }
 
+  /** Tasks that something was told of. */
+  *taskActors(): Generator<readonly [string, TaskActor]> {
+    for (const [taskId, task] of this.#tasks) {
+      this.#learnState(taskId, task);
+      yield [taskId, task.actor];
+    }
+  }
+
   at(sessionId: string, taskId: string): LiveSession {
     let session = this.#sessions.get(sessionId);
     if (session === undefined) {
@@ -95,7 +107,10 @@ export class Liveness {
 
   /** Whether the chart of the session took the event. Tell it with `settle`. */
   send(session: LiveSession, event: ActivityEvent): boolean {
-    const hasTaken = this.recordOf(session).send(event);
+    const record = this.recordOf(session);
+    const { inspection } = this.#core;
+    if (inspection.isOn && record.actor === null) inspection.activityStarted(session, record.wake());
+    const hasTaken = record.send(event);
     if (!hasTaken) this.#core.rejectedEvents += 1;
     this.touch(session);
     return hasTaken;
@@ -114,7 +129,7 @@ export class Liveness {
   /** A stop of the task has decided. */
   taskStopped(taskId: string, epoch: number): void {
     this.#stopEpoch = epoch;
-    const task = this.#task(taskId, 'open');
+    const task = this.#task(taskId, null);
     task.actor.send({ type: 'task.stop', epoch });
     this.#forgetTask(taskId, task);
   }
@@ -235,6 +250,7 @@ export class Liveness {
     }
     if ((event.type === 'task.updated' || event.type === 'task.created') && 'state' in event) {
       const task = this.#task(event.taskId, event.state);
+      task.isStateKnown = true;
       task.actor.send({ type: 'task.move', to: event.state });
       task.actor.send({ type: 'task.tell' });
       const { told, taskSeq } = this.#noteSeq(task);
@@ -260,7 +276,7 @@ export class Liveness {
       activityEpoch: session.record?.activityEpoch ?? this.#activityEpoch,
       sessionSeq: ++this.#sessionSeq,
     });
-    const task = this.#task(taskId, 'open');
+    const task = this.#task(taskId, null);
     if (isSameActivity(value, NO_ACTIVITY)) task.values.delete(sessionId);
     else task.values.set(sessionId, value);
     this.#tellTask(taskId, task);
@@ -285,15 +301,34 @@ export class Liveness {
     return { told, taskSeq };
   }
 
-  #task(taskId: string, state: TaskState): LiveTask {
+  #task(taskId: string, state: TaskState | null): LiveTask {
     this.#quietTasks.delete(taskId);
     let task = this.#tasks.get(taskId);
     if (task === undefined) {
       const from = { taskSeq: this.#taskSeq, stopEpoch: this.#stopEpoch };
-      task = { actor: startTaskActor(this.#core.system.tasks, state, from), values: new Map() };
+      const actor = startTaskActor(this.#core.system.tasks, state ?? 'open', from);
+      task = { actor, isStateKnown: state !== null, values: new Map() };
       this.#tasks.set(taskId, task);
+      if (this.#core.inspection.isOn) {
+        this.#core.inspection.taskStarted(taskId, actor);
+        this.#learnState(taskId, task);
+      }
     }
     return task;
+  }
+
+  #learnState(taskId: string, task: LiveTask): void {
+    if (task.isStateKnown) return;
+    const learn = (value: string | undefined): void => {
+      const row = readTaskRow(value);
+      if (row === null || isRemoved(row) || task.isStateKnown || this.#tasks.get(taskId) !== task) return;
+      task.isStateKnown = true;
+      task.actor.send({ type: 'task.move', to: row.state });
+    };
+    this.#core.store
+      .get(KEYS.task(taskId))
+      .then(learn)
+      .catch((error) => this.#core.report('task.unreadable', error));
   }
 
   #forgetTask(taskId: string, task: LiveTask): void {

@@ -7,10 +7,12 @@
  * NTC3  It goes through prompt admission like any prompt of a program: it waits for the turn, and launches an agent that is not loaded.
  * NTC4  Who has cancelled the job, or has got its end by other means, is not told, and nobody is told of what a stop has ended. A session that
  *       takes no prompts keeps no notice, nor does the built-in one before anybody has prompted it.
+ * NTC5  A stop takes back, for good, what its sessions were not told of yet: a job's end that is older than the stop begins nothing after it,
+ *       in this process or in the next one.
  */
 import { SESSION_STATES } from '../machines/session.ts';
 import { finalTextOf } from '../model/cards.ts';
-import { type ErrorCode, isOffstageError } from '../model/errors.ts';
+import { type ErrorCode, isOffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { callerOf } from '../model/records.ts';
 import { readKeptCard } from '../persistence/card-rows.ts';
@@ -19,6 +21,7 @@ import { noticeOf, noticeOperation, removeNoticeOperation, type StoredNotice } f
 import { KEYS } from '../persistence/row-keys.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
+import type { LiveJob } from './live-job.ts';
 import { capText, errorMessage } from './outcome.ts';
 import type { Prompts } from './prompts.ts';
 import type { Sessions } from './sessions.ts';
@@ -69,6 +72,8 @@ export class Notices {
   readonly #core: Core;
   readonly #host: { readonly prompts: Prompts; readonly sessions: Sessions };
   readonly #outboxes = new Map<string, Outbox>();
+  /** What this process tells nobody, and leaves to the next one. */
+  #kept: StoredNotice[] = [];
 
   constructor(core: Core, host: { readonly prompts: Prompts; readonly sessions: Sessions }) {
     this.#core = core;
@@ -78,7 +83,10 @@ export class Notices {
   /** What an earlier process left behind, in the order of its jobs. */
   start(left: readonly StoredNotice[]): void {
     // Nobody is told in this process; the next one may be asked to.
-    if (!this.#core.settings.notices) return;
+    if (!this.#core.settings.notices) {
+      this.#kept = [...left];
+      return;
+    }
     const bySession = new Map<string, StoredNotice[]>();
     for (const notice of left) {
       const known = bySession.get(notice.sessionId);
@@ -126,6 +134,34 @@ export class Notices {
     }
   }
 
+  /**
+   * A stop decides: these sessions are told no more of what has ended by now, nor of those of the `jobs` that are ending (NTC5). Resolves when
+   * that is stored, with whether it is; null: there was nothing to be told.
+   */
+  stopped(sessionIds: ReadonlySet<string>, jobs: readonly LiveJob[]): Promise<boolean> | null {
+    const untold: StoredNotice[] = [];
+    for (const job of jobs) {
+      if (!job.base.notifies || !sessionIds.has(callerOf(job.base))) continue;
+      job.isAnswered = true;
+      // Its row may be on its way to the store.
+      if (job.isDecidedEnd && job.committed !== job.decided) untold.push(noticeOf(job.base, statusOfState(job.decided.state)));
+    }
+    for (const sessionId of sessionIds) {
+      for (const parcel of this.#outboxes.get(sessionId)?.parcels ?? []) {
+        untold.push(...parcel.notices);
+        // One that is in line already is taken out of it by the stop.
+        parcel.notices = [];
+      }
+    }
+    untold.push(...this.#kept.filter((notice) => sessionIds.has(notice.sessionId)));
+    if (untold.length === 0) return null;
+    this.#kept = this.#kept.filter((notice) => !sessionIds.has(notice.sessionId));
+    for (const sessionId of new Set(untold.map((notice) => notice.sessionId)))
+      this.#dropped(sessionId, offstageError('session.stopped', { sessionId }));
+    const rows = untold.map((notice) => removeNoticeOperation(notice));
+    return new Promise((resolve) => this.#core.submit({ changes: [], rows, mustSync: true, acknowledge: resolve }));
+  }
+
   #add(notices: readonly StoredNotice[]): void {
     const sessionId = notices[0]?.sessionId ?? '';
     let outbox = this.#outboxes.get(sessionId);
@@ -150,6 +186,7 @@ export class Notices {
     // Also while the engine closes: what was taken is not told again.
     if (outcome === 'over' || outcome === 'kept') outbox.parcels.shift();
     if (outcome === 'over') this.#forget(parcel.notices);
+    if (outcome === 'kept') this.#kept.push(...parcel.notices);
     if (this.#core.isClosing) return;
     if (outcome === 'later') {
       this.#core.timers.after(outbox.retryMs, () => this.#next(sessionId, outbox), { background: true });
@@ -180,7 +217,7 @@ export class Notices {
     } catch (error) {
       if (isChanged()) return 'changed';
       if (!isFinal(error)) return 'later';
-      this.#core.settings.log('info', 'notice.dropped', { sessionId, error: errorMessage(error) });
+      this.#dropped(sessionId, error);
       return 'over';
     }
   }
@@ -227,6 +264,10 @@ export class Notices {
       if (isOffstageError(error, 'store.corrupt')) return '(its record cannot be read)';
       throw error;
     }
+  }
+
+  #dropped(sessionId: string, error: unknown): void {
+    this.#core.settings.log('info', 'notice.dropped', { sessionId, error: errorMessage(error) });
   }
 
   #forget(notices: readonly StoredNotice[]): void {

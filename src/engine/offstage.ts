@@ -31,9 +31,11 @@ import { Canceller } from './canceller.ts';
 import { readOptions, readRun } from './check-options.ts';
 import { type Closer, closeAll } from './closers.ts';
 import { Core, type CoreHost, type RegisteredExecutor } from './core.ts';
+import { type DoorHost, doorHost } from './door-host.ts';
 import type { EventCallback } from './event-bus.ts';
 import { type EventsOptions, readFrom } from './event-reader.ts';
 import type { Execution } from './execution-registry.ts';
+import type { InspectionObserver } from './inspection.ts';
 import type { PrintedOptions, PrintedOutput } from './output-log.ts';
 import { Plans } from './plans.ts';
 import { readProcessRecords } from './process-records.ts';
@@ -80,24 +82,28 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   readonly #onClose = new Set<() => void>();
   /** What hangs on the engine and goes before its store does; may grow while the engine runs. */
   readonly #closers: readonly Closer[];
+  readonly #doorClosers = new Set<Closer>();
   #closing: Promise<void> | null = null;
   /** Readers of events have been ended, and new ones end at once. */
   #hasClosed = false;
 
   /** What the start found of an earlier process, and did with it. */
   readonly recovery: RecoveryReport;
+  /** For programs that open doors to this engine, such as `offstage/server`. */
+  readonly doors: DoorHost;
 
   constructor(
     settings: Settings,
     store: Store,
     executors: ReadonlyMap<string, RegisteredExecutor>,
     recovered: Recovered,
-    host: CoreHost & { readonly closers?: readonly Closer[] },
+    host: CoreHost & { readonly closers?: readonly Closer[]; readonly dataDir?: string | null },
   ) {
     const core = new Core(settings, store, executors, recovered, host);
     this.#core = core;
     this.recovery = recovered.report;
     this.#closers = host.closers ?? [];
+    this.doors = doorHost(core, this.#doorClosers, { dataDir: host.dataDir ?? null, isClosing: () => this.#closing !== null });
     this.#sessions = new Sessions(core);
     this.#canceller = new Canceller(core, () => this.#runner);
     this.#waiting = new Waiting(core, () => this.#admission);
@@ -252,6 +258,16 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     return this.#core.bus.subscribe(callback);
   }
 
+  /** The folder that holds everything; null with a store of the host's own. */
+  get dataDir(): string | null {
+    return this.doors.dataDir;
+  }
+
+  /** Tells of every live actor with its owner, then of what becomes of them; may throw. Returns a function that ends it. */
+  inspect(observer: InspectionObserver): () => void {
+    return this.#core.inspection.attach(observer);
+  }
+
   /** Everything at one instant, with the `seq` to follow from. */
   snapshot(): Promise<Snapshot> {
     return this.#core.whileOpen(() => this.#queries.snapshot());
@@ -333,7 +349,11 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     this.#hasClosed = true;
     for (const end of this.#onClose) end();
     core.timers.clear();
-    const closers = [...this.#closers, ...[...core.executors.values()].map((executor) => () => executor.close?.())];
+    const closers = [
+      ...this.#closers,
+      ...this.#doorClosers,
+      ...[...core.executors.values()].map((executor) => () => executor.close?.()),
+    ];
     await closeAll(core, closers);
     core.system.supervisor.send({ type: 'engine.closed' });
     core.system.stop();

@@ -82,7 +82,7 @@ export class Queries {
     if (statuses === null || statuses.some((status) => isTerminal(status))) {
       const finished = await rows.listFinished({
         before: bound,
-        sessionId: query.sessionId ?? query.callerSessionId,
+        sessionId: query.sessionId ?? query.callerSessionId ?? query.forSessionId,
         matches: ({ base, snapshot }) => !live.has(base.ordinal) && matches(base, statusOfState(snapshot.state)),
         limit,
       });
@@ -198,6 +198,7 @@ export function statusesOf(status: ListQuery['status']): readonly JobStatus[] | 
 const LIST_NAMES = namesOf<ListQuery>({
   sessionId: true,
   callerSessionId: true,
+  forSessionId: true,
   taskId: true,
   parentJobId: true,
   parentMessageId: true,
@@ -213,7 +214,10 @@ const FILTERS = ['sessionId', 'callerSessionId', 'taskId', 'parentJobId', 'paren
 
 export function matcherOf(query: Partial<ListQuery>): Matcher {
   const wanted = FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, checkId(name, query[name])] as const]));
+  const forSession = query.forSessionId === undefined ? null : checkId('forSessionId', query.forSessionId);
   const statuses = statusesOf(query.status);
   return (base, status) =>
-    wanted.every(([name, value]) => base[name] === value) && (statuses === null || statuses.includes(status));
+    (forSession === null || base.sessionId === forSession || base.callerSessionId === forSession) &&
+    wanted.every(([name, value]) => base[name] === value) &&
+    (statuses === null || statuses.includes(status));
 }

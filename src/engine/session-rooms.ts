@@ -83,14 +83,20 @@ export class SessionRooms {
     core.liveness.onTold = (session) => stalls.follow(session);
     const workloads = new Workloads(core, sessions);
     this.views = new SessionViews(core, sessions, turns);
-    const stops = new Stops(core, { sessions, agents: this.#agents, prompts: this.#prompts, canceller });
+    this.#notices = new Notices(core, { prompts: this.#prompts, sessions });
+    core.onJobsCommitted = (changes) => this.#notices.committed(changes);
+    const stops = new Stops(core, {
+      sessions,
+      agents: this.#agents,
+      prompts: this.#prompts,
+      canceller,
+      notices: this.#notices,
+    });
     const removals = new Removals(core, { sessions, stops, prompts: this.#prompts });
     const rooms: Rooms = { sessions, views: this.views, prompts: this.#prompts, requests, interrupts, stops, removals };
     this.sessionVerbs = sessionVerbs(core, rooms);
     this.taskVerbs = taskVerbs(core, rooms);
     this.workloadVerbs = workloadVerbs(core, workloads);
-    this.#notices = new Notices(core, { prompts: this.#prompts, sessions });
-    core.onJobsCommitted = (changes) => this.#notices.committed(changes);
     this.noticeVerbs = noticeVerbs(core, this.#notices);
     this.cardVerbs = cardVerbs(core, new Cards(core, sessions));
   }

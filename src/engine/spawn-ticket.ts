@@ -36,7 +36,7 @@ export interface Ticket {
   readonly body: LiveJob | null;
   readonly cancels: {
     readonly request: CancelRequest;
-    readonly resolve: (view: JobView) => void;
+    readonly resolve: (view: JobView | null) => void;
     readonly reject: (error: unknown) => void;
   }[];
   readonly resolve: (view: JobView) => void;

@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly hooks?: readonly CommitHook[];
   /** Called at close, before the store goes; may grow while the engine runs. */
   readonly closers?: readonly Closer[];
+  /** Null with a store of the host's own. */
+  readonly dataDir?: string | null;
   /** For tests. */
   readonly points?: PausePoints;
 }

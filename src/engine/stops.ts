@@ -21,6 +21,7 @@ import type { Core } from './core.ts';
 import type { Leftovers } from './leftovers.ts';
 import type { LiveJob } from './live-job.ts';
 import type { LiveSession } from './live-session.ts';
+import type { Notices } from './notices.ts';
 import { pass } from './pause-points.ts';
 import type { Prompts } from './prompts.ts';
 import { byAge, type Sessions } from './sessions.ts';
@@ -35,6 +36,7 @@ export interface StopsHost {
   readonly agents: AgentRunner;
   readonly prompts: Prompts;
   readonly canceller: Canceller;
+  readonly notices: Notices;
 }
 
 const STOP_NAMES = namesOf<StopOptions>({ reason: true, force: true });
@@ -128,6 +130,8 @@ export class Stops {
     const found = this.#find(sources);
     const jobs = [...new Set(found.flatMap((session) => session.jobs))];
     const unfinished = jobs.filter((job) => !job.isDecidedEnd);
+    const untold = this.#host.notices.stopped(new Set(found.map(({ sessionId }) => sessionId)), jobs);
+    if (untold !== null) into.told.push(untold);
     for (const job of jobs) {
       if (!job.isDecidedEnd) continue;
       const hasOutlivedIt = job.execution !== null && !job.execution.hasSettled;

@@ -4,7 +4,10 @@
  * ERR1  Programs branch on `code`, never on messages.
  * ERR2  A message is a whole sentence for a person: what happened, to which thing, and, where it helps, what to do.
  */
+import { OffstageError } from './offstage-error.ts';
 import type { StopEntry } from './stop.ts';
+
+export { isOffstageError, OffstageError } from './offstage-error.ts';
 
 interface ErrorSpec<Details> {
   /** True when the same call may succeed later without any change by the caller. */
@@ -29,6 +32,9 @@ type JobId = { readonly jobId: string };
  * const isWorthAnotherTry = ERRORS['engine.degraded'].retryable; // true
  */
 export const ERRORS = {
+  'access.forbidden': spec(false, (d: { message: string }) => `This token does not allow it: ${d.message}`),
+  'access.refused': spec(false, (d: Why) => `The server does not answer requests of this origin: ${d.message}`),
+  'access.unauthorized': spec(false, (d: Why) => `The server needs a token: ${d.message}`),
   'agent.failed': spec(false, (d: Why) => `The agent could not do it: ${d.message}`),
   'agent.gone': spec(true, (d: Why) => `The agent has ended: ${d.message}`),
   'agent.start_failed': spec(
@@ -62,7 +68,7 @@ export const ERRORS = {
     (d: { dataDir: string; pid: number | null }) =>
       `The process${d.pid === null ? '' : ` ${d.pid}`} that owns ${d.dataDir} ended the connection before it answered.`,
   ),
-  'control.protocol': spec(false, (d: Why) => `The control socket was sent something it does not understand: ${d.message}.`),
+  'control.protocol': spec(false, (d: Why) => `What was sent is not understood: ${d.message}.`),
   'control.unavailable': spec(
     true,
     (d: { dataDir: string; pid: number | null }) =>
@@ -90,6 +96,7 @@ export const ERRORS = {
     (d: { kind: string; platform: string }) => `Jobs of kind ${d.kind} do not run on ${d.platform}.`,
   ),
   'input.invalid': spec(false, (d: { argument: string; message: string }) => `${d.argument} is not valid: ${d.message}.`),
+  'inspector.unavailable': spec(true, (d: Why) => `There is nothing to inspect: ${d.message}.`),
   'job.abandoned': spec(false, (d: Why) => d.message),
   'job.cancelled': spec(false, (d: { reason: string }) => d.reason),
   'job.conflict': spec(false, (d: JobId) => `A job ${quote(d.jobId)} exists already, with different content.`),
@@ -122,6 +129,10 @@ export const ERRORS = {
     (d: { bytes: number; limit: number }) => `The input has ${d.bytes} bytes; at most ${d.limit} are accepted.`,
   ),
   'limit.queue_full': spec(true, (d: { limit: number }) => `${d.limit} jobs are queued already, and no more are accepted.`),
+  'limit.rate': spec(
+    true,
+    (d: { retryAfterMs: number }) => `Too many requests came at once; the next one is accepted in ${d.retryAfterMs} ms.`,
+  ),
   'limit.tickets': spec(
     true,
     (d: { limit: number }) => `${d.limit} prompts wait for this session already, and no more are accepted.`,
@@ -212,49 +223,15 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof ERRORS)[Code]['message']>[0];
 
-/**
- * Every error that Offstage itself raises. `code` is one of the headings of docs/errors.md.
- * @example
- * if (error instanceof OffstageError && error.retryable) await later();
- */
-export class OffstageError extends Error {
-  readonly code: ErrorCode;
-  readonly details: Readonly<Record<string, unknown>>;
-  readonly retryable: boolean;
-
-  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>, options?: { cause?: unknown }) {
-    super(message, options);
-    // AbortError by name lets code written for AbortSignal treat a cancelled job like any other abort.
-    this.name = code === 'job.cancelled' ? 'AbortError' : 'OffstageError';
-    this.code = code;
-    this.details = details;
-    this.retryable = ERRORS[code].retryable;
-  }
-}
-
 /** The one way to make an OffstageError: the table supplies the sentence and `retryable`. */
 export function offstageError<Code extends ErrorCode>(
   code: Code,
   details: ErrorDetails<Code>,
   options?: { cause?: unknown },
 ): OffstageError {
-  const message = (ERRORS[code].message as (d: unknown) => string)(details);
-  return new OffstageError(code, message, (details ?? {}) as Readonly<Record<string, unknown>>, options);
-}
-
-/**
- * Whether it is an error of Offstage, and of this code where one is given. Total: `value` is anything that was thrown, also a Proxy that
- * throws when it is looked at.
- * @example
- * const job = await offstage.get(id).catch((error) => {
- *   if (isOffstageError(error, 'job.not_found')) return null;
- *   throw error;
- * });
- */
-export function isOffstageError(value: unknown, code?: ErrorCode): value is OffstageError {
-  try {
-    return value instanceof OffstageError && (code === undefined || value.code === code);
-  } catch {
-    return false;
-  }
+  const { message, retryable } = ERRORS[code] as ErrorSpec<unknown>;
+  return new OffstageError(code, message(details), (details ?? {}) as Readonly<Record<string, unknown>>, {
+    ...options,
+    retryable,
+  });
 }

@@ -42,6 +42,34 @@ export const LIMITS = {
   /** One request or answer of a door. */
   frameBytes: MIB,
   connections: 1_024,
+  /** Requests of one token: this many at once, then so many per second. A dashboard of thousands of rows stays far below. */
+  requestBurst: 2_000,
+  requestsPerSecond: 500,
+  /** The same for attempts of one address without a good token: a person mistypes a few times. */
+  refusalBurst: 20,
+  refusalsPerSecond: 1,
+  /** Credentials and addresses whose rate is remembered; one that is forgotten starts anew. */
+  ratedCallers: 10_000,
+  /** Requests that wait on one HTTP connection for the answers before them: browsers and libraries send one at a time. */
+  pipelinedRequests: 32,
+  /** A request head: a token of the longest session id and a long query fit well. */
+  requestHeadBytes: 16 * KIB,
+  /** Whoever needs longer for the head of a request, or for all of it, is not asking for anything. */
+  requestHeadMs: 10_000,
+  requestMs: 60_000,
+  /** Events kept ready for all readers of one server together; who is further behind reads the log. */
+  broadcastBytes: 16 * MIB,
+  /** Of these, as much at once for one reader: what has gone to the system cannot be taken back. */
+  broadcastWriteBytes: 256 * KIB,
+  /** Readers that are taken back to the log at the same time: each reads it by itself. */
+  logReaders: 8,
+  /** Longest pause between two flushes to all readers: beyond it people notice. */
+  flushIntervalMs: 50,
+  /** A link for a browser is used within this time, or not at all. */
+  oneTimeCodeMs: 10 * 60_000,
+  oneTimeCodes: 100,
+  /** What a closing server gives to clients that do not read what they were sent. */
+  goodbyeMs: 2_000,
   /** Output of a job that is kept in memory; the rest goes to its spill file. */
   outputMemoryBytes: 256 * KIB,
   outputSpillBytes: 64 * MIB,
@@ -86,6 +114,12 @@ export const LIMITS = {
   noticesPerPrompt: 200,
   /** Ids that one call of a tool takes: more is no list that a model has made. */
   idsPerCall: 1_000,
+  /** Ids that one request waits for over a socket: a screen of ten thousand rows looks at all of them at once. */
+  awaitedIds: 10_000,
+  /** Ended jobs that one request of a door reads at the same time: each may have a few MiB. */
+  recordsAtOnce: 32,
+  /** Requests of all doors that read many jobs do so a portion at a time, and so many portions at once. */
+  portionsAtOnce: 4,
   /** Items of one array that is handed in. */
   arrayItems: 1_000_000,
   /** A notice that could not be delivered is tried again after so long, then twice as long, up to the last. */

@@ -68,6 +68,8 @@ export type WaitManyEntry = JobView | MissingEntry;
 export interface ListQuery {
   readonly sessionId?: string;
   readonly callerSessionId?: string;
+  /** Jobs that run in this session, and those it has asked for. */
+  readonly forSessionId?: string;
   readonly taskId?: string;
   readonly parentJobId?: string;
   readonly parentMessageId?: string;

@@ -7,6 +7,7 @@
  * ROW4  A row that cannot be read costs the many nothing but itself, and is said once; whoever asks for that very job is told `store.corrupt`.
  */
 import { ordinalHint } from '../actors/id-source.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { Log } from '../model/requests.ts';
 import { contentHash } from './content-hash.ts';
 import {
@@ -188,7 +189,7 @@ export class JobRows {
   }
 
   async *#pages(query: FinishedQuery): AsyncGenerator<readonly StoredRow[]> {
-    // The first page is as large as the answer: a plain "newest 50" reads 50 rows.
+    // The first page is as large as the answer: a plain "newest 50" reads 50 rows. What does not match is let go in small pages.
     let size = Math.min(PAGE, Math.max(query.limit, 16));
     if (query.sessionId === undefined) {
       let page: StoreEntry[] = [];
@@ -201,7 +202,7 @@ export class JobRows {
         if (page.length < size) continue;
         yield this.#parseMany(page);
         page = [];
-        size = PAGE;
+        size = Math.max(size, LIMITS.recordsAtOnce);
       }
       yield this.#parseMany(page);
       return;
@@ -217,7 +218,7 @@ export class JobRows {
       if (ordinals.length < size) continue;
       yield await this.#rowsOf(ordinals);
       ordinals = [];
-      size = PAGE;
+      size = Math.max(size, LIMITS.recordsAtOnce);
     }
     yield await this.#rowsOf(ordinals);
   }

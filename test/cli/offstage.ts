@@ -56,12 +56,14 @@ export async function newFolder(): Promise<string> {
 }
 
 const environment = (more: StartOptions['env']): NodeJS.ProcessEnv => {
-  const { OFFSTAGE_DATA_DIR: _, OFFSTAGE_WORKERS: __, ...rest } = process.env;
+  // Below npm, signals in a breath are one; tests send them themselves.
+  const { OFFSTAGE_DATA_DIR: _, OFFSTAGE_WORKERS: __, npm_lifecycle_event: ___, ...rest } = process.env;
   return { ...rest, ...more };
 };
 
-function begin(program: string, args: readonly string[], options: StartOptions): Started {
-  const child = spawn(program, args, {
+/** Any program. */
+export function program(file: string, args: readonly string[], options: StartOptions = {}): Started {
+  const child = spawn(file, args, {
     cwd: options.cwd ?? tmpdir(),
     env: environment(options.env),
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -115,15 +117,15 @@ function begin(program: string, args: readonly string[], options: StartOptions):
 
 /** The command line. */
 export const start = (args: readonly string[], options: StartOptions = {}): Started =>
-  begin(process.execPath, [BIN, ...args], options);
+  program(process.execPath, [BIN, ...args], options);
 
 /** A shell script that finds the command line as `$OFFSTAGE`. */
 export const script = (text: string, options: StartOptions = {}): Promise<Ended> =>
-  begin('sh', ['-c', text], { ...options, env: { ...options.env, OFFSTAGE: `${process.execPath} ${BIN}` } }).ended;
+  program('sh', ['-c', text], { ...options, env: { ...options.env, OFFSTAGE: `${process.execPath} ${BIN}` } }).ended;
 
 /** A program that embeds the engine: `test/cli/host.mjs <task> <dataDir>`. */
 export const host = (task: string, dataDir: string, options: StartOptions = {}): Started =>
-  begin(process.execPath, [HOST, task, dataDir], options);
+  program(process.execPath, [HOST, task, dataDir], options);
 
 export const offstage = (args: readonly string[], options: StartOptions = {}): Promise<Ended> => start(args, options).ended;
 

@@ -7,20 +7,14 @@
  * CRL4  The event log has no gap, and one end per job.
  * CRL5  A second look changes nothing; get, list, history, events and cards agree.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { open } from '../../dist/index.js';
 import { bodies } from './bodies.mjs';
 import { cardOf } from './card-of.mjs';
-import { randomFrom } from './random.mjs';
+import { KillLoop, runLoop } from './kill-loop.mjs';
 
-const HOST = join(dirname(fileURLToPath(import.meta.url)), 'host.mjs');
 const TERMINAL = ['completed', 'cancelled', 'errored'];
 
 /** A line of the run log: commands add their pid. */
@@ -44,12 +38,8 @@ async function withOwner(settings, look) {
   }
 }
 
-class Loop {
-  #folder = mkdtempSync(join(tmpdir(), 'offstage-crash-'));
-  #data = join(this.#folder, 'data');
-  #runLog = join(this.#folder, 'runs.log');
-  #random;
-  #seed;
+class CrashLoop extends KillLoop {
+  #runLog = this.file('runs.log');
   /** jobId → status as told, or null while only the acceptance was. */
   #told = new Map();
   /** jobId → record, as the first owner after its end found it. */
@@ -57,69 +47,42 @@ class Loop {
   #ends = new Map();
   #seq = 0;
   #logLines = 0;
-  problems = [];
-  summary = {
-    kills: 0,
-    killedWhileOpening: 0,
-    acknowledged: 0,
-    told: 0,
-    bodiesRun: 0,
-    jobs: 0,
-    abandoned: 0,
-    orphans: 0,
-    lost: 0,
-    doubled: 0,
-    revived: 0,
-  };
 
   constructor(seed) {
-    this.#seed = seed;
-    this.#random = randomFrom(seed);
-  }
-
-  #problem(text) {
-    this.problems.push(`kill ${this.summary.kills}: ${text}`);
+    const counts = { acknowledged: 0, told: 0, bodiesRun: 0, jobs: 0, abandoned: 0, orphans: 0, lost: 0, doubled: 0, revived: 0 };
+    super('crash', seed, { killedWhileOpening: 0, ...counts });
   }
 
   /** Starts a host and kills it some time later, or after some acknowledgements. */
   async kill(number) {
-    const child = spawn(process.execPath, [HOST, 'churn', this.#data, this.#runLog, String(this.#seed * 1_000 + number)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const afterAcks = this.#random.next() < 0.5 ? 1 + this.#random.below(250) : Number.POSITIVE_INFINITY;
-    const afterMs = this.#random.below(700);
+    const afterAcks = this.random.next() < 0.5 ? 1 + this.random.below(250) : Number.POSITIVE_INFINITY;
+    const afterMs = this.random.below(700);
     let isReady = false;
     let acks = 0;
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    const lines = createInterface({ input: child.stdout });
-    const heard = new Promise((resolve) => lines.once('close', resolve));
-    const kill = () => child.kill('SIGKILL');
-    lines.on('line', (line) => {
-      const [what, ...rest] = line.split(' ');
-      if (what === 'ready') isReady = true;
-      else if (what === 'ack') {
-        const jobId = rest.join(' ');
-        if (!this.#told.has(jobId)) this.#told.set(jobId, null);
-        acks += 1;
-        if (acks === afterAcks) kill();
-      } else this.#told.set(rest.slice(0, -1).join(' '), rest.at(-1));
+    await this.killHost('host.mjs', ['churn', this.data, this.#runLog, this.seedOf(number)], {
+      onLine: (what, rest, kill) => {
+        if (what === 'ready') isReady = true;
+        else if (what === 'ack') {
+          const jobId = rest.join(' ');
+          if (!this.#told.has(jobId)) this.#told.set(jobId, null);
+          acks += 1;
+          if (acks === afterAcks) kill();
+        } else this.#told.set(rest.slice(0, -1).join(' '), rest.at(-1));
+      },
+      until: () => this.pause(afterAcks === Number.POSITIVE_INFINITY ? afterMs : 1_500),
     });
-    await Promise.race([delay(afterAcks === Number.POSITIVE_INFINITY ? afterMs : 1_500), exited]);
-    kill();
-    await Promise.all([exited, heard]);
-    this.summary.kills += 1;
     if (!isReady) this.summary.killedWhileOpening += 1;
     this.summary.acknowledged += acks;
-    if (child.exitCode !== null) this.#problem(`the host ended by itself with ${child.exitCode}`);
   }
 
-  /** The next owner. `looksAtAll`: also at every job of earlier rounds. */
-  async check(looksAtAll) {
+  /** The next owner. Every tenth and the last look also at every job of earlier rounds. */
+  async check(isLast) {
+    const looksAtAll = isLast || this.summary.kills % 10 === 0;
     const called = [];
     const executors = Object.fromEntries(
       Object.keys(bodies(this.#runLog)).map((kind) => [kind, ({ jobId }) => called.push(jobId)]),
     );
-    const settings = { dataDir: this.#data, executors, killAfterMs: 500 };
+    const settings = { dataDir: this.data, executors, killAfterMs: 500 };
     let running = [];
     let abandoned = [];
     await withOwner(settings, async (offstage) => {
@@ -135,8 +98,8 @@ class Loop {
     });
     this.#checkOrphans(running.filter(({ pid }) => pid !== null));
     await this.#checkSecondLook(settings, abandoned);
-    if (called.length > 0) this.#problem(`${called.length} bodies were run by the next owner: ${called.slice(0, 3)}`);
-    if (this.#newLogLines(true).length > 0) this.#problem('something was run after the recovery');
+    if (called.length > 0) this.problem(`${called.length} bodies were run by the next owner: ${called.slice(0, 3)}`);
+    if (this.#newLogLines(true).length > 0) this.problem('something was run after the recovery');
   }
 
   /** The lines since the last look. */
@@ -164,22 +127,22 @@ class Loop {
       const known = this.#records.get(jobId);
       if (known !== undefined && !isDeepStrictEqual(view, known)) {
         this.summary.revived += 1;
-        this.#problem(`${jobId} has changed after its end: ${known.status} to ${view.status}`);
+        this.problem(`${jobId} has changed after its end: ${known.status} to ${view.status}`);
       }
-      if (known === undefined && !TERMINAL.includes(view.status)) this.#problem(`${jobId} is ${view.status} after a recovery`);
+      if (known === undefined && !TERMINAL.includes(view.status)) this.problem(`${jobId} is ${view.status} after a recovery`);
       const isAbandoned = view.status === 'errored' && view.reasonCode === 'abandoned.crash';
       if (known === undefined && isAbandoned !== abandoned.has(jobId))
-        this.#problem(`${jobId} is ${view.reasonCode}, and abandoned: ${abandoned.has(jobId)}`);
+        this.problem(`${jobId} is ${view.reasonCode}, and abandoned: ${abandoned.has(jobId)}`);
       this.#records.set(jobId, view);
     }
-    for (const jobId of abandoned) if (this.#told.get(jobId) != null) this.#problem(`${jobId} had ended and was abandoned`);
+    for (const jobId of abandoned) if (this.#told.get(jobId) != null) this.problem(`${jobId} had ended and was abandoned`);
     for (const [jobId, status] of this.#told) {
       const view = looksAtAll ? found.get(jobId) : this.#records.get(jobId);
       if (view === undefined) {
         this.summary.lost += 1;
-        this.#problem(`${jobId} was acknowledged and is lost`);
+        this.problem(`${jobId} was acknowledged and is lost`);
       } else if (status !== null && view.status !== status)
-        this.#problem(`${jobId} was told to be ${status} and is ${view.status}`);
+        this.problem(`${jobId} was told to be ${status} and is ${view.status}`);
     }
     this.summary.told = [...this.#told.values()].filter((status) => status !== null).length;
     this.summary.jobs = this.#records.size;
@@ -187,16 +150,16 @@ class Loop {
 
   #checkLog(lines) {
     for (const { jobId } of lines) {
-      if (!this.#records.has(jobId)) this.#problem(`${jobId} was run and is not stored`);
+      if (!this.#records.has(jobId)) this.problem(`${jobId} was run and is not stored`);
     }
     const ids = linesOf(this.#runLog).map((line) => runOf(line).jobId);
     const unique = new Set(ids);
     if (unique.size < ids.length) {
       this.summary.doubled = ids.length - unique.size;
-      this.#problem(`${ids.length - unique.size} jobs were run twice`);
+      this.problem(`${ids.length - unique.size} jobs were run twice`);
     }
     for (const [jobId, view] of this.#records) {
-      if (view.status === 'completed' && !unique.has(jobId)) this.#problem(`${jobId} is completed and was never run`);
+      if (view.status === 'completed' && !unique.has(jobId)) this.problem(`${jobId} is completed and was never run`);
     }
     this.summary.bodiesRun = ids.length;
   }
@@ -205,13 +168,12 @@ class Loop {
     const sample = [...abandoned, ...[...found.keys()].slice(0, 50)];
     for (const jobId of sample) {
       const view = await offstage.get(jobId);
-      if (!isDeepStrictEqual(view, found.get(jobId))) this.#problem(`get and list disagree about ${jobId}`);
-      if (!isDeepStrictEqual(await offstage.cards.get(view.cardId), cardOf(view)))
-        this.#problem(`${jobId} and its card disagree`);
+      if (!isDeepStrictEqual(view, found.get(jobId))) this.problem(`get and list disagree about ${jobId}`);
+      if (!isDeepStrictEqual(await offstage.cards.get(view.cardId), cardOf(view))) this.problem(`${jobId} and its card disagree`);
       const transitions = (await offstage.history(jobId)).filter(({ type }) => type === 'transition');
-      if (transitions.at(-1)?.to !== view.status) this.#problem(`the history of ${jobId} ends with ${transitions.at(-1)?.to}`);
+      if (transitions.at(-1)?.to !== view.status) this.problem(`the history of ${jobId} ends with ${transitions.at(-1)?.to}`);
       if (transitions.filter(({ to }) => TERMINAL.includes(to)).length !== 1)
-        this.#problem(`${jobId} has not one end in its history`);
+        this.problem(`${jobId} has not one end in its history`);
     }
   }
 
@@ -219,22 +181,22 @@ class Loop {
     const { seq } = await offstage.snapshot();
     if (seq > this.#seq) {
       for await (const event of offstage.events({ after: this.#seq })) {
-        if (event.type === 'resync') this.#problem(`the event log has a gap after ${this.#seq}`);
-        else if (event.seq !== this.#seq + 1) this.#problem(`event ${event.seq} (${event.type}) follows ${this.#seq}`);
+        if (event.type === 'resync') this.problem(`the event log has a gap after ${this.#seq}`);
+        else if (event.seq !== this.#seq + 1) this.problem(`event ${event.seq} (${event.type}) follows ${this.#seq}`);
         this.#seq = event.seq;
         if (event.type === 'job.status' && TERMINAL.includes(event.status)) {
-          if (this.#ends.has(event.jobId)) this.#problem(`${event.jobId} has two ends in the event log`);
+          if (this.#ends.has(event.jobId)) this.problem(`${event.jobId} has two ends in the event log`);
           this.#ends.set(event.jobId, event.reasonCode);
         }
         if (event.seq >= seq) break;
       }
     }
     for (const jobId of abandoned) {
-      if (this.#ends.get(jobId) !== 'abandoned.crash') this.#problem(`the end of ${jobId} is not in the event log`);
+      if (this.#ends.get(jobId) !== 'abandoned.crash') this.problem(`the end of ${jobId} is not in the event log`);
     }
     for (const [jobId, { reasonCode }] of this.#records) {
       if (this.#ends.get(jobId) !== reasonCode)
-        this.#problem(`the event log says ${this.#ends.get(jobId)} of ${jobId}, the record ${reasonCode}`);
+        this.problem(`the event log says ${this.#ends.get(jobId)} of ${jobId}, the record ${reasonCode}`);
     }
   }
 
@@ -246,39 +208,22 @@ class Loop {
       const line = stdout.split('\n').find((one) => one.trim().startsWith(`${pid} `) && one.includes(jobId));
       if (line === undefined) continue;
       this.summary.orphans += 1;
-      this.#problem(`process ${pid} of ${jobId} is left: ${line}`);
+      this.problem(`process ${pid} of ${jobId} is left: ${line}`);
       process.kill(pid, 'SIGKILL');
     }
   }
 
   async #checkSecondLook(settings, abandoned) {
     await withOwner(settings, async (offstage) => {
-      if (offstage.recovery.abandoned.length > 0) this.#problem('a second recovery abandoned jobs');
-      if ((await offstage.snapshot()).seq !== this.#seq) this.#problem('a second recovery wrote events');
+      if (offstage.recovery.abandoned.length > 0) this.problem('a second recovery abandoned jobs');
+      if ((await offstage.snapshot()).seq !== this.#seq) this.problem('a second recovery wrote events');
       for (const jobId of abandoned) {
         if (!isDeepStrictEqual(await offstage.get(jobId), this.#records.get(jobId)))
-          this.#problem(`${jobId} is another one at the second look`);
+          this.problem(`${jobId} is another one at the second look`);
       }
     });
-  }
-
-  cleanUp() {
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
 /** Answers `{summary, problems}`; `problems` is empty when all is well. */
-export async function crashLoop({ kills, seed, onProgress = () => {} }) {
-  const loop = new Loop(seed);
-  try {
-    for (let number = 1; number <= kills; number += 1) {
-      await loop.kill(number);
-      await loop.check(number === kills || number % 10 === 0);
-      onProgress(loop.summary);
-      if (loop.problems.length > 20) break;
-    }
-    return { summary: loop.summary, problems: loop.problems };
-  } finally {
-    loop.cleanUp();
-  }
-}
+export const crashLoop = ({ seed, ...options }) => runLoop(new CrashLoop(seed), options);

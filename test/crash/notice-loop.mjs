@@ -7,28 +7,17 @@
  * NTL3  A notice says the end that the record has.
  * NTL4  Every acknowledged job has a card, also when it was pruned; a refused one has nothing. At every event the card is what the job is (the host looks).
  */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { mockAgent } from '../../dist/agents.js';
 import { levelStore, open } from '../../dist/index.js';
-import { randomFrom } from './random.mjs';
+import { KillLoop, runLoop } from './kill-loop.mjs';
 import { noticesIn, takeLogOf, takesIn } from './take-log.mjs';
 
 /** For the last owner's next notice. */
 const LONGEST_WAIT_MS = 20_000;
-const HOST = join(dirname(fileURLToPath(import.meta.url)), 'notice-host.mjs');
 
-class Loop {
-  #folder = mkdtempSync(join(tmpdir(), 'offstage-notices-'));
-  #data = join(this.#folder, 'data');
-  #takeLog = join(this.#folder, 'taken.log');
-  #random;
-  #seed;
+class NoticeLoop extends KillLoop {
+  #takeLog = this.file('taken.log');
   /** jobId → whether it is a background job; acknowledged ones. */
   #acknowledged = new Map();
   /** jobId → the end as told by a wait. */
@@ -38,52 +27,27 @@ class Loop {
   /** Told, and nothing of it is stored any more. */
   #over = new Set();
   #takes = 0;
-  problems = [];
-  summary = {
-    kills: 0,
-    acknowledged: 0,
-    ended: 0,
-    told: 0,
-    repeated: 0,
-    waiting: 0,
-    abandoned: 0,
-    pruned: 0,
-    lost: 0,
-    doubled: 0,
-  };
 
   constructor(seed) {
-    this.#seed = seed;
-    this.#random = randomFrom(seed);
-  }
-
-  #problem(text) {
-    this.problems.push(`kill ${this.summary.kills}: ${text}`);
+    const notices = { told: 0, repeated: 0, waiting: 0, abandoned: 0, pruned: 0, lost: 0, doubled: 0 };
+    super('notices', seed, { acknowledged: 0, ended: 0, ...notices });
   }
 
   /** Starts a host, and kills it some time after it is ready, or while it opens. */
   async kill(number) {
-    const args = [HOST, this.#data, this.#takeLog, String(number), String(this.#seed * 1_000 + number)];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    const lines = createInterface({ input: child.stdout });
-    const heard = new Promise((resolve) => lines.once('close', resolve));
-    const isReady = new Promise((resolve) => {
-      lines.on('line', (line) => {
-        const [what, jobId, rest] = line.split(' ');
-        if (what === 'ready') resolve();
-        else if (what === 'ack') this.#acknowledged.set(jobId, rest === 'b');
-        else if (what === 'end') this.#ends.set(jobId, rest);
-        else this.#problem(line);
-      });
+    await this.killHost('notice-host.mjs', [this.data, this.#takeLog, String(number), this.seedOf(number)], {
+      onLine: (what, rest) => {
+        const [jobId, fact] = rest;
+        if (what === 'ack') this.#acknowledged.set(jobId, fact === 'b');
+        else if (what === 'end') this.#ends.set(jobId, fact);
+        else if (what !== 'ready') this.problem([what, ...rest].join(' '));
+      },
+      until: async (ready) => {
+        if (this.random.next() < 0.85) await ready;
+        await this.pause(this.random.below(900));
+      },
     });
-    if (this.#random.next() < 0.85) await Promise.race([isReady, exited]);
-    await Promise.race([delay(this.#random.below(900)), exited]);
-    child.kill('SIGKILL');
-    await Promise.all([exited, heard]);
-    this.summary.kills += 1;
     this.summary.acknowledged = this.#acknowledged.size;
-    if (child.exitCode !== null) this.#problem(`the host ended by itself with ${child.exitCode}`);
   }
 
   /** The store as it was left, and the log of the agents. */
@@ -94,25 +58,25 @@ class Loop {
       if (!key.startsWith('u/')) continue;
       const [jobId, status] = JSON.parse(value);
       waiting.set(jobId, status);
-      if (endOf(rows, jobId) === null) this.#problem(`${jobId} has a notice (${status}) and has not ended`);
-      if (this.#acknowledged.get(jobId) === false) this.#problem(`${jobId} is waited for and has a notice`);
+      if (endOf(rows, jobId) === null) this.problem(`${jobId} has a notice (${status}) and has not ended`);
+      if (this.#acknowledged.get(jobId) === false) this.problem(`${jobId} is waited for and has a notice`);
     }
     this.#checkTakes(rows, waiting);
     let ended = 0;
     for (const [jobId, isBackground] of this.#acknowledged) {
       const end = endOf(rows, jobId);
-      if (end === undefined) this.#problem(`${jobId} was acknowledged and is lost`);
+      if (end === undefined) this.problem(`${jobId} was acknowledged and is lost`);
       if (end === null || end === undefined) continue;
       ended += 1;
       if (!isBackground || this.#told.has(jobId) || waiting.has(jobId)) continue;
       this.summary.lost += 1;
-      this.#problem(`${jobId} has ended, was not told, and will not be`);
+      this.problem(`${jobId} has ended, was not told, and will not be`);
     }
     for (const [jobId, status] of this.#ends) {
       const end = endOf(rows, jobId);
-      if (end !== 'pruned' && end !== status) this.#problem(`${jobId} was told to be ${status} and is ${end}`);
+      if (end !== 'pruned' && end !== status) this.problem(`${jobId} was told to be ${status} and is ${end}`);
     }
-    for (const key of rows.keys()) if (key.includes('refused')) this.#problem(`a refused spawn has left ${key}`);
+    for (const key of rows.keys()) if (key.includes('refused')) this.problem(`a refused spawn has left ${key}`);
     // What was taken, and is stored no more, is over; what is stored still may be told once more.
     for (const jobId of this.#told.keys()) if (!waiting.has(jobId)) this.#over.add(jobId);
     Object.assign(this.summary, { ended, told: this.#told.size, waiting: waiting.size });
@@ -126,9 +90,9 @@ class Loop {
       const isLast = !fresh.slice(index + 1).some((later) => later.sessionId === sessionId);
       for (const { jobId, status } of notices) {
         const end = endOf(rows, jobId);
-        if (end !== 'pruned' && end !== status) this.#problem(`${jobId} was told as ${status} and is ${end}`);
-        if (this.#acknowledged.get(jobId) === false) this.#problem(`${jobId} was waited for and told`);
-        if (waiting.has(jobId) && !isLast) this.#problem(`${jobId} was told, others after it, and its notice is still stored`);
+        if (end !== 'pruned' && end !== status) this.problem(`${jobId} was told as ${status} and is ${end}`);
+        if (this.#acknowledged.get(jobId) === false) this.problem(`${jobId} was waited for and told`);
+        if (waiting.has(jobId) && !isLast) this.problem(`${jobId} was told, others after it, and its notice is still stored`);
         this.#checkFirst(jobId, life);
       }
     }
@@ -141,11 +105,11 @@ class Loop {
     this.summary.repeated += 1;
     if (before !== life && !this.#over.has(jobId)) return;
     this.summary.doubled += 1;
-    this.#problem(`${jobId} was told in life ${before}, and again in life ${life}`);
+    this.problem(`${jobId} was told in life ${before}, and again in life ${life}`);
   }
 
   async #rows() {
-    const store = await levelStore(this.#data);
+    const store = await levelStore(this.data);
     const rows = new Map();
     for await (const { key, value } of store.range({})) if (/^[fikltuw]\//.test(key)) rows.set(key, value);
     await store.close();
@@ -163,7 +127,7 @@ class Loop {
     }
     const log = takeLogOf(this.#takeLog, 'last');
     const mock = mockAgent({ acceptAtOnce: false });
-    const offstage = await open({ dataDir: this.#data, agents: { default: mock.factory } });
+    const offstage = await open({ dataDir: this.data, agents: { default: mock.factory } });
     this.summary.abandoned = offstage.recovery.abandoned.length;
     const over = new AbortController();
     while (pending.size > 0) {
@@ -172,12 +136,12 @@ class Loop {
         delay(LONGEST_WAIT_MS, null, { signal: over.signal }).catch(() => null),
       ]);
       if (prompt === null) {
-        this.#problem(`${pending.size} notices are never told: ${[...pending].slice(0, 3)}`);
+        this.problem(`${pending.size} notices are never told: ${[...pending].slice(0, 3)}`);
         break;
       }
       log.take(prompt.agent.context.sessionId, prompt.content);
       for (const { jobId } of noticesIn(prompt.content))
-        if (!pending.delete(jobId)) this.#problem(`${jobId} is told by the last owner, and was not pending`);
+        if (!pending.delete(jobId)) this.problem(`${jobId} is told by the last owner, and was not pending`);
       prompt.accept();
       prompt.end();
     }
@@ -185,18 +149,14 @@ class Loop {
     for (const jobId of this.#acknowledged.keys()) {
       const card = await offstage.cards.get(`card_${jobId}`).catch(() => null);
       const told = this.#ends.get(jobId);
-      if (card === null || card.attach.status === 'running') this.#problem(`the card of ${jobId} is ${card?.attach.status}`);
+      if (card === null || card.attach.status === 'running') this.problem(`the card of ${jobId} is ${card?.attach.status}`);
       else if (told !== undefined && card.attach.status !== told)
-        this.#problem(`${jobId} was ${told}, its card is ${card.attach.status}`);
+        this.problem(`${jobId} was ${told}, its card is ${card.attach.status}`);
     }
     this.summary.pruned = [...before].filter(([key, value]) => key.startsWith('i/') && value === '-').length;
     await offstage.close();
     await this.check();
-    if (this.summary.waiting > 0) this.#problem(`${this.summary.waiting} notices are left`);
-  }
-
-  cleanUp() {
-    rmSync(this.#folder, { recursive: true, force: true });
+    if (this.summary.waiting > 0) this.problem(`${this.summary.waiting} notices are left`);
   }
 }
 
@@ -210,18 +170,4 @@ function endOf(rows, jobId) {
 }
 
 /** Answers `{summary, problems}`; `problems` is empty when all is well. */
-export async function noticeLoop({ kills, seed, onProgress = () => {} }) {
-  const loop = new Loop(seed);
-  try {
-    for (let number = 1; number <= kills; number += 1) {
-      await loop.kill(number);
-      await loop.check();
-      onProgress(loop.summary);
-      if (loop.problems.length > 20) return { summary: loop.summary, problems: loop.problems };
-    }
-    await loop.finish();
-    return { summary: loop.summary, problems: loop.problems };
-  } finally {
-    loop.cleanUp();
-  }
-}
+export const noticeLoop = ({ seed, ...options }) => runLoop(new NoticeLoop(seed), options);

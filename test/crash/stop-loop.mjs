@@ -3,89 +3,55 @@
  *
  * SLP1  No process of the dead host lives, wherever it has forked to, and no record of one is left.
  * SLP2  Every accepted job has ended, every session is settled, and nothing is left to stop.
- * SLP3  Of a task whose stop had settled nothing was live when the host died.
+ * SLP3  Of a task whose stop had settled nothing was live when the host died, nor when a later one did: nobody asked for anything more.
  * SLP4  A session that was stopped stays stopped, and its agent's process record said that it is to be ended.
  * SLP5  A second look changes nothing.
  */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { existsSync, readFileSync } from 'node:fs';
 import { readProcessTable } from '../../dist/executors/process-table.js';
 import { open } from '../../dist/index.js';
-import { randomFrom } from './random.mjs';
+import { KillLoop, runLoop } from './kill-loop.mjs';
 
-const HOST = join(dirname(fileURLToPath(import.meta.url)), 'stop-churn.mjs');
 const TERMINAL = ['completed', 'cancelled', 'errored'];
 const UNSETTLED = ['starting', 'running'];
 
-class StopLoop {
-  #folder = mkdtempSync(join(tmpdir(), 'offstage-stops-'));
-  #data = join(this.#folder, 'data');
-  #runLog = join(this.#folder, 'runs.log');
-  #random;
-  #seed;
-  /** Of the last host: jobs, and tasks whose stop was asked for, or had settled. */
+class StopLoop extends KillLoop {
+  #runLog = this.file('runs.log');
+  /** Of the last host: jobs, and tasks whose stop was asked for. */
   #acknowledged = [];
   #stopping = new Set();
+  /** Of all hosts: tasks whose stop had settled. */
   #settled = new Set();
-  problems = [];
-  summary = {
-    kills: 0,
-    acknowledged: 0,
-    stops: 0,
-    settled: 0,
-    processes: 0,
-    killed: 0,
-    finished: 0,
-    cutOff: 0,
-    abandoned: 0,
-    left: 0,
-  };
 
   constructor(seed) {
-    this.#seed = seed;
-    this.#random = randomFrom(seed);
-  }
-
-  #problem(text) {
-    this.problems.push(`kill ${this.summary.kills}: ${text}`);
+    const found = { processes: 0, killed: 0, finished: 0, cutOff: 0, abandoned: 0, left: 0 };
+    super('stops', seed, { acknowledged: 0, stops: 0, settled: 0, ...found });
   }
 
   /** Starts a host and kills it some time after it was ready. */
   async kill(number) {
-    const args = [HOST, this.#data, this.#runLog, String(this.#seed * 1_000 + number)];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    const lines = createInterface({ input: child.stdout });
-    const heard = new Promise((resolve) => lines.once('close', resolve));
-    const ready = new Promise((resolve) => lines.once('line', resolve));
     this.#acknowledged = [];
     this.#stopping = new Set();
-    this.#settled = new Set();
-    lines.on('line', (line) => {
-      const [what, ...rest] = line.split(' ');
-      if (what === 'ack') this.#acknowledged.push(rest.join(' '));
-      else if (what === 'stopping') this.#stopping.add(rest[0]);
-      else if (what === 'settled') this.#settled.add(rest[0]);
+    const settledBefore = this.#settled.size;
+    await this.killHost('stop-churn.mjs', [this.data, this.#runLog, this.seedOf(number)], {
+      onLine: (what, rest) => {
+        if (what === 'ack') this.#acknowledged.push(rest.join(' '));
+        else if (what === 'stopping') this.#stopping.add(rest[0]);
+        else if (what === 'settled') this.#settled.add(rest[0]);
+      },
+      until: async (ready) => {
+        await ready;
+        await this.pause(this.random.below(1_500));
+      },
     });
-    await Promise.race([ready, exited]);
-    await Promise.race([delay(this.#random.below(1_500)), exited]);
-    child.kill('SIGKILL');
-    await Promise.all([exited, heard]);
-    if (child.exitCode !== null) this.#problem(`the host ended by itself with ${child.exitCode}`);
-    this.summary.kills += 1;
     this.summary.acknowledged += this.#acknowledged.length;
     this.summary.stops += this.#stopping.size;
-    this.summary.settled += this.#settled.size;
+    this.summary.settled += this.#settled.size - settledBefore;
   }
 
   /** The next owner. */
   async check() {
-    const settings = { dataDir: this.#data, killAfterMs: 300, log: () => {} };
+    const settings = { dataDir: this.data, killAfterMs: 300, log: () => {} };
     const offstage = await open(settings);
     try {
       const { recovery } = offstage;
@@ -101,7 +67,7 @@ class StopLoop {
     }
     const { seq } = await this.#secondLook(settings);
     const again = await this.#secondLook(settings);
-    if (again.seq !== seq) this.#problem('a second look wrote events');
+    if (again.seq !== seq) this.problem('a second look wrote events');
   }
 
   /** SLP1. */
@@ -115,12 +81,12 @@ class StopLoop {
       const token = table.tokenOf(pid);
       if (isDead || token.is !== 'token' || !executions.has(token.value)) continue;
       this.summary.left += 1;
-      this.#problem(`process ${pid} (${name}) of ${token.value} is left`);
+      this.problem(`process ${pid} (${name}) of ${token.value} is left`);
       process.kill(pid, 'SIGKILL');
     }
-    for (const { verdict, detail } of processes) if (verdict === 'unverified') this.#problem(`unverified: ${detail}`);
+    for (const { verdict, detail } of processes) if (verdict === 'unverified') this.problem(`unverified: ${detail}`);
     const kept = await offstage.processes();
-    if (kept.length > 0) this.#problem(`${kept.length} process records are kept`);
+    if (kept.length > 0) this.problem(`${kept.length} process records are kept`);
     this.summary.processes = executions.size;
     this.summary.killed += processes.filter(({ verdict }) => verdict === 'killed').length;
     this.summary.finished += processes.filter(({ verdict, teardownAt }) => verdict === 'killed' && teardownAt !== null).length;
@@ -130,9 +96,9 @@ class StopLoop {
   async #checkJobs(offstage) {
     const found = new Map((await offstage.list({ limit: 1_000 })).map((view) => [view.jobId, view]));
     for (const { jobId, status } of found.values()) {
-      if (!TERMINAL.includes(status)) this.#problem(`${jobId} is ${status} after a recovery`);
+      if (!TERMINAL.includes(status)) this.problem(`${jobId} is ${status} after a recovery`);
     }
-    for (const jobId of this.#acknowledged) if (!found.has(jobId)) this.#problem(`${jobId} was acknowledged and is lost`);
+    for (const jobId of this.#acknowledged) if (!found.has(jobId)) this.problem(`${jobId} was acknowledged and is lost`);
   }
 
   /** SLP2, SLP4. */
@@ -140,12 +106,12 @@ class StopLoop {
     const { sessions, processes } = offstage.recovery;
     for (const view of await offstage.sessions.list({ limit: 1_000 })) {
       const { sessionId, state, foregroundActivity } = view;
-      if (UNSETTLED.includes(state)) this.#problem(`${sessionId} is ${state} after a recovery`);
-      if (foregroundActivity !== null) this.#problem(`${sessionId} is told to be ${foregroundActivity} after a recovery`);
+      if (UNSETTLED.includes(state)) this.problem(`${sessionId} is ${state} after a recovery`);
+      if (foregroundActivity !== null) this.problem(`${sessionId} is told to be ${foregroundActivity} after a recovery`);
       if (state !== 'cancelled') continue;
-      if (sessions.includes(sessionId)) this.#problem(`${sessionId} was stopped, and told to be cut off`);
+      if (sessions.includes(sessionId)) this.problem(`${sessionId} was stopped, and told to be cut off`);
       const wanted = processes.filter((one) => one.sessionId === sessionId && one.teardownAt === null);
-      if (wanted.length > 0) this.#problem(`${sessionId} was stopped, and its process was not to be ended`);
+      if (wanted.length > 0) this.problem(`${sessionId} was stopped, and its process was not to be ended`);
     }
   }
 
@@ -154,17 +120,17 @@ class StopLoop {
     const { abandoned, sessions, processes } = offstage.recovery;
     const taskOf = async (jobId) => (await offstage.get(jobId)).taskId;
     for (const jobId of abandoned) {
-      if (this.#settled.has(await taskOf(jobId))) this.#problem(`${jobId} was not ended, and the stop of its task had settled`);
+      if (this.#settled.has(await taskOf(jobId))) this.problem(`${jobId} was not ended, and the stop of its task had settled`);
     }
     for (const sessionId of sessions) {
       if (this.#settled.has((await offstage.sessions.get(sessionId)).taskId))
-        this.#problem(`${sessionId} was at work, and the stop of its task had settled`);
+        this.problem(`${sessionId} was at work, and the stop of its task had settled`);
     }
     for (const { verdict, sessionId, jobId } of processes) {
       if (verdict !== 'killed') continue;
       const taskId = jobId === null ? (await offstage.sessions.get(sessionId)).taskId : await taskOf(jobId);
       if (this.#settled.has(taskId))
-        this.#problem(`a process of ${jobId ?? sessionId} lived, and the stop of its task had settled`);
+        this.problem(`a process of ${jobId ?? sessionId} lived, and the stop of its task had settled`);
     }
   }
 
@@ -175,8 +141,8 @@ class StopLoop {
       () => 'something',
       (error) => error.code,
     );
-    if (code !== 'stop.nothing_running') this.#problem(`after a recovery there is ${code} to stop in ${taskId}`);
-    if ((await offstage.snapshot()).seq !== seq) this.#problem(`a stop of ${taskId}, where nothing runs, wrote events`);
+    if (code !== 'stop.nothing_running') this.problem(`after a recovery there is ${code} to stop in ${taskId}`);
+    if ((await offstage.snapshot()).seq !== seq) this.problem(`a stop of ${taskId}, where nothing runs, wrote events`);
   }
 
   /** SLP5. */
@@ -184,29 +150,12 @@ class StopLoop {
     const offstage = await open(settings);
     const { abandoned, sessions, lostTickets, processes } = offstage.recovery;
     if (abandoned.length + sessions.length + lostTickets.length + processes.length > 0)
-      this.#problem('a second recovery found something');
+      this.problem('a second recovery found something');
     const { seq } = await offstage.snapshot();
     await offstage.close();
     return { seq };
   }
-
-  cleanUp() {
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
 }
 
 /** Answers `{summary, problems}`; `problems` is empty when all is well. */
-export async function stopLoop({ kills, seed, onProgress = () => {} }) {
-  const loop = new StopLoop(seed);
-  try {
-    for (let number = 1; number <= kills; number += 1) {
-      await loop.kill(number);
-      await loop.check();
-      onProgress(loop.summary);
-      if (loop.problems.length > 20) break;
-    }
-    return { summary: loop.summary, problems: loop.problems };
-  } finally {
-    loop.cleanUp();
-  }
-}
+export const stopLoop = ({ seed, ...options }) => runLoop(new StopLoop(seed), options);

@@ -1,7 +1,7 @@
 /** HND1, HND2, FLD1, PAG1: requests and answers, without a transport. */
 import { describe, expect, it } from 'vitest';
-import { handle, parseRequest } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import { handle, parseRequest } from '../../src/doors/requests/handler.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 import { recordingConnection } from './recording-connection.ts';
@@ -223,7 +223,7 @@ describe('B55: whatever comes in is answered', () => {
     const connection = recordingConnection();
     await handle(engine.offstage, parseRequest(text), connection);
     expect(connection.frames).toMatchObject([{ type: 'error', request_id: null, error_code: 'control.protocol' }]);
-    expect(connection.frames[0]?.error).toMatch(/^The control socket was sent something it does not understand: .+\.$/);
+    expect(connection.frames[0]?.error).toMatch(/^What was sent is not understood: .+\.$/);
   });
 
   const REQUESTS: readonly (readonly [string, WireFields, string])[] = [

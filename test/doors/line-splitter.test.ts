@@ -1,7 +1,7 @@
 /** LSP1, LSP2: frames on a byte stream, wherever it is cut. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../src/doors/line-splitter.ts';
+import { LineSplitter } from '../../src/doors/control/line-splitter.ts';
 
 describe('lines', () => {
   it('come out as they went in, wherever the stream is cut', () => {

@@ -1,7 +1,7 @@
 /** OBL1, SUB5: a reader that falls behind can hold a command back; one that has gone cannot. */
 import { expect, it } from 'vitest';
-import { handle } from '../../src/doors/handler.ts';
-import { roomFor } from '../../src/doors/output-backlog.ts';
+import { roomFor } from '../../src/doors/events/output-backlog.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { testEngine } from '../support/test-engine.ts';
 import { recordingConnection } from './recording-connection.ts';

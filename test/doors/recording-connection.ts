@@ -1,5 +1,6 @@
 /** A connection without a transport: keeps what it is sent, may be slow, may go away. */
-import type { Connection, Frame } from '../../src/doors/connection.ts';
+import { type CallerIdentity, LOCAL_CALLER } from '../../src/doors/requests/caller-identity.ts';
+import type { Connection, Frame } from '../../src/doors/requests/connection.ts';
 
 export interface RecordingConnection extends Connection {
   readonly frames: readonly Frame[];
@@ -13,13 +14,15 @@ export interface RecordingConnection extends Connection {
   readonly listeners: number;
 }
 
-export function recordingConnection(): RecordingConnection {
+/** @param caller default: one who may do everything */
+export function recordingConnection(caller: CallerIdentity = LOCAL_CALLER): RecordingConnection {
   const frames: Frame[] = [];
   const waiting = new Set<{ matches: (frame: Frame) => boolean; resolve: (frame: Frame) => void }>();
   const onClose = new Set<() => void>();
   let held: Promise<void> = Promise.resolve();
   let resume = (): void => {};
   return {
+    caller,
     frames,
     send(frame) {
       frames.push(frame);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Room } from '../../src/doors/room.ts';
+import { Room } from '../../src/doors/requests/room.ts';
 
 describe('room', () => {
   it('ROM1: all who wait hear of it once there is some, and later ones wait again', async () => {

@@ -1,8 +1,8 @@
 /** SAC1, SAC2: sessions, prompts, tickets, questions and work, as requests. */
 import { describe, expect, it } from 'vitest';
-import { handle, isWaitingRequest } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
-import { eventFromWire } from '../../src/doors/wire-events.ts';
+import { handle, isWaitingRequest } from '../../src/doors/requests/handler.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
+import { eventFromWire } from '../../src/doors/wire/wire-events.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { session, storeWith } from '../support/left-behind.ts';

@@ -1,8 +1,8 @@
 /** SAR1: stop, removal and archive as requests; the engine's part is played. */
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { handle, isWaitingRequest } from '../../src/doors/handler.ts';
-import type { WireFields } from '../../src/doors/rename.ts';
+import { handle, isWaitingRequest } from '../../src/doors/requests/handler.ts';
+import type { WireFields } from '../../src/doors/wire/rename.ts';
 import type { Offstage } from '../../src/engine/offstage.ts';
 import { offstageError } from '../../src/model/errors.ts';
 import type { ConfirmedAnswer, StopReport, StopResult } from '../../src/model/stop.ts';
@@ -50,7 +50,8 @@ function played(
     archive: verb(`${name}.archive`, confirmed),
     list: verb(`${name}.list`, []),
   });
-  return { calls, offstage: { tasks: verbs('tasks'), sessions: verbs('sessions') } as unknown as Offstage };
+  const doors = { log: () => {} };
+  return { calls, offstage: { doors, tasks: verbs('tasks'), sessions: verbs('sessions') } as unknown as Offstage };
 }
 
 async function ask({ offstage }: { readonly offstage: Offstage }, action: string, fields: WireFields): Promise<WireFields> {

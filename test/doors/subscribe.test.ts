@@ -1,7 +1,7 @@
 /** SUB1–SUB4: what was missed, a snapshot, then everything. */
 import { describe, expect, it } from 'vitest';
-import type { Frame } from '../../src/doors/connection.ts';
-import { handle } from '../../src/doors/handler.ts';
+import type { Frame } from '../../src/doors/requests/connection.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { testEngine } from '../support/test-engine.ts';

@@ -193,7 +193,7 @@ describe('the walk upwards', () => {
     expect(await chain.reaches('100000')).toEqual({ isReached: false, looks: 66 });
   });
 
-  it('CLR2: ends on a cycle, on one that is its own parent, and on one whose parent is not there', async () => {
+  it('RCH2: ends on a cycle, on one that is its own parent, and on one whose parent is not there', async () => {
     const others = (): string => 'p2';
     const cycle = chainOf((jobId) => (jobId === 'a' ? 'b' : 'a'), others);
     expect((await cycle.reaches('a')).isReached).toBe(false);

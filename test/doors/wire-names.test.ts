@@ -1,19 +1,18 @@
 /** WIR1–WIR3: the words of the wire, there and back. */
 import { describe, expect, it } from 'vitest';
-import { eventFromWire, eventToWire } from '../../src/doors/wire-events.ts';
 import {
   cancelledManyToWire,
   healthFromWire,
   healthToWire,
   historyFromWire,
   historyToWire,
-  jobFromWire,
-  jobToWire,
   processFromWire,
   processToWire,
   spawnFromWire,
   spawnToWire,
-} from '../../src/doors/wire-names.ts';
+} from '../../src/doors/wire/wire-answers.ts';
+import { eventFromWire, eventToWire } from '../../src/doors/wire/wire-events.ts';
+import { jobFromWire, jobToWire } from '../../src/doors/wire/wire-names.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
 import type { JobView, ProcessRecord } from '../../src/model/records.ts';
 

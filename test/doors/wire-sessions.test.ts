@@ -1,6 +1,6 @@
 /** WSE1, WSE2, WEV1: sessions, tasks and their activity on the wire, in the words of liveness 7. */
 import { describe, expect, it } from 'vitest';
-import { eventFromWire, eventToWire } from '../../src/doors/wire-events.ts';
+import { eventFromWire, eventToWire } from '../../src/doors/wire/wire-events.ts';
 import {
   promptAnswerFromWire,
   promptAnswerToWire,
@@ -12,7 +12,7 @@ import {
   ticketToWire,
   workloadFromWire,
   workloadToWire,
-} from '../../src/doors/wire-sessions.ts';
+} from '../../src/doors/wire/wire-sessions.ts';
 import type { SessionView, TaskView, WorkloadView } from '../../src/model/activity.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
 import type { PromptAnswer, PromptTicket } from '../../src/model/session-requests.ts';

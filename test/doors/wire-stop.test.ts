@@ -1,7 +1,7 @@
 /** WST1, WER1: reports, warnings and errors with details on the wire, there and back. */
 import { describe, expect, it } from 'vitest';
-import { failureFromWire, failureToWire } from '../../src/doors/wire-errors.ts';
-import { confirmedFromWire, confirmedToWire, stopReportFromWire, stopReportToWire } from '../../src/doors/wire-stop.ts';
+import { failureFromWire, failureToWire } from '../../src/doors/wire/wire-errors.ts';
+import { confirmedFromWire, confirmedToWire, stopReportFromWire, stopReportToWire } from '../../src/doors/wire/wire-stop.ts';
 import { OffstageError, offstageError } from '../../src/model/errors.ts';
 import type { ConfirmedAnswer, StopReport } from '../../src/model/stop.ts';
 
@@ -108,6 +108,17 @@ describe('errors on the wire', () => {
       const wire = { error: 'no', error_code: 'job.not_found', ...(details === undefined ? {} : { details }) };
       expect(failureFromWire(wire)).toMatchObject({ code: 'job.not_found', message: 'no', details: {} });
     }
-    expect(failureFromWire({ error: 'no', error_code: 'new.code' })).toMatchObject({ code: 'control.failed' });
+  });
+
+  it('a code that only the other side knows stays what it is; what is no code is control.failed', () => {
+    const newer = { error: 'no', error_code: 'new.code', retryable: true };
+    expect(failureFromWire(newer)).toMatchObject({ code: 'new.code', message: 'no', retryable: true });
+    for (const error_code of [null, 7, '', 'no code', '__proto__']) {
+      expect(failureFromWire({ error: 'no', error_code })).toMatchObject({
+        code: 'control.failed',
+        message: 'no',
+        retryable: false,
+      });
+    }
   });
 });

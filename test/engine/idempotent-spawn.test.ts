@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SpawnOptions } from '../../src/model/requests.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
+import type { Store } from '../../src/persistence/store.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { counting, echo, gate } from '../support/executors.ts';
 import { testEngine } from '../support/test-engine.ts';
@@ -191,6 +192,41 @@ describe('a cancel in the tick of spawn', () => {
     const [again, cancelled] = await Promise.all([offstage.spawn({ kind: 'echo', jobId: 'x' }), offstage.cancel('x')]);
     expect(again).toEqual(done);
     expect(cancelled).toEqual(done);
+  });
+
+  it('sees the job as it is by now, although the spawn has looked at it before its end', async () => {
+    const held = gate();
+    const inner = memoryStore();
+    let answers = Promise.resolve();
+    const store: Store = {
+      get: (key) => inner.get(key),
+      range: (options) => inner.range(options),
+      batch: (operations, options) => inner.batch(operations, options),
+      close: () => inner.close(),
+      async getMany(keys) {
+        const rows = await inner.getMany(keys);
+        await answers;
+        return rows;
+      },
+    };
+    await using engine = await testEngine({ executors: { held, echo }, store });
+    const { offstage, clock } = engine;
+    await offstage.spawn({ kind: 'held', jobId: 'x' });
+    await held.started('x');
+    await clock.settle();
+    let letGo = (): void => {};
+    answers = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    // Finds the row of a running job, and hears of it when that has ended.
+    const again = offstage.spawn({ kind: 'held', jobId: 'x' });
+    await held.release('x', 'done');
+    await engine.eventOf((event) => event.type === 'job.status' && event.status === 'completed');
+    const [cancelled, many] = [offstage.cancel('x'), offstage.cancelMany({ sessionId: 'default' })];
+    letGo();
+    await again;
+    expect(await cancelled).toMatchObject({ status: 'completed', revision: 3, cancelRequestedAt: null });
+    expect(await many).toEqual({ cancelled: [], cancelling: [], alreadyTerminal: [], notFound: [] });
   });
 
   it('at any number of turns after the spawn has one outcome', async () => {

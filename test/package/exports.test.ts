@@ -19,6 +19,7 @@ const INSIDE: readonly string[] = [
   'cardIdOf',
   'cardStatusOf',
   'finalTextOf',
+  'inPortions',
   'isInputCapable',
   'isOutcome',
   'isSameActivity',
@@ -57,5 +58,18 @@ it('the words of agents are the same in offstage and offstage/agents', () => {
   for (const name of declared(read('model', 'agent.ts'))) {
     expect(agents, name).toMatch(new RegExp(`\\b${name}\\b`));
     expect([...published()], name).toContain(name);
+  }
+});
+
+it('every word of the model that the client hands out or takes is exported by offstage/client', () => {
+  const exported = read('doors', 'client', 'index.ts');
+  for (const file of ['verbs.ts', 'live-state.ts', 'connect.ts', 'offstage-client.ts']) {
+    for (const [, names = ''] of read('doors', 'client', file).matchAll(
+      /import (?:type )?\{([^}]+)\} from '\.\.\/\.\.\/model\//g,
+    )) {
+      for (const name of names.split(',').map((one) => one.replace('type ', '').trim())) {
+        if (name !== '' && name !== 'SpawnOptions') expect(exported, name).toMatch(new RegExp(`\\b${name}\\b`));
+      }
+    }
   }
 });

@@ -104,9 +104,9 @@ describe('the packed package, installed into an empty project', () => {
     expect(stdout).toBe('');
   });
 
-  it('importing it loads neither worker pools nor the command line; what agents are spoken to with need not be there', async () => {
-    const script = `import 'offstage'; import 'offstage/agents'; import 'offstage/tools'; import { createRequire } from 'node:module';
-      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /piscina|commander/.test(path));
+  it('importing it loads neither worker pools nor the command line nor OpenTelemetry; what agents are spoken to with need not be there', async () => {
+    const script = `import 'offstage'; import 'offstage/agents'; import 'offstage/opentelemetry'; import 'offstage/tools'; import { createRequire } from 'node:module';
+      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => /piscina|commander|opentelemetry.api/.test(path));
       console.log(JSON.stringify(loaded));`;
     expect((await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder })).stdout).toBe('[]\n');
   });
@@ -127,6 +127,20 @@ describe('the packed package, installed into an empty project', () => {
     );
   });
 
+  it('telemetry can be imported without OpenTelemetry; who wants it is told which package is missing', async () => {
+    writeFileSync(
+      join(folder, 'telemetry.js'),
+      `import { memoryStore, open } from 'offstage';
+       import { traceJobs } from 'offstage/opentelemetry';
+       const offstage = await open({ store: memoryStore() });
+       try { traceJobs(offstage); } catch ({ code, message }) { console.log(code + ': ' + message); }
+       await offstage.close();`,
+    );
+    expect((await run(process.execPath, ['telemetry.js'], { cwd: folder })).stdout).toBe(
+      'package.missing: This needs the package "@opentelemetry/api", which is not installed: npm install @opentelemetry/api\n',
+    );
+  });
+
   it('publint and attw find nothing', async () => {
     const publint = await run(process.execPath, [join(ROOT, 'node_modules/publint/src/cli.js'), tarball, '--strict'], {
       cwd: folder,
@@ -143,7 +157,10 @@ describe('the packed package, installed into an empty project', () => {
       '.',
       './agents',
       './async-tasks',
+      './client',
       './machines',
+      './opentelemetry',
+      './server',
       './testing',
       './tools',
       './package.json',

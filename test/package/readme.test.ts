@@ -48,13 +48,17 @@ it('the sample of docs/async-tasks.md runs as printed', async () => {
   expect(await runSample('docs/async-tasks.md', 'startBackground')).toBe('queued queued\nHI\n');
 });
 
+it('the sample of docs/client.md runs as printed', async () => {
+  expect(await runSample('docs/client.md', 'offstage/client')).toBe('hello has ended\nHELLO\n');
+});
+
 it('the lifecycle in the README is the one that runs', () => {
   expect(readFileSync(join(ROOT, 'README.md'), 'utf8')).toContain(`\`\`\`mermaid\n${toMermaid(jobMachine)}\n\`\`\``);
 });
 
-it('the README says the two commands, and the second is what CI runs', () => {
+it('the README says the two commands, first that which shows something, and the second is what CI runs', () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  expect(readme).toContain('```sh\nnpm ci && npm run demo\n```');
+  expect(readme.indexOf('```sh\nnpm ci && npm start\n```')).toBe(readme.indexOf('```'));
   expect(readme).toContain('```sh\nnpm ci && npm test\n```');
   const ci = readFileSync(join(ROOT, '.ci', 'run'), 'utf8').split('\n');
   expect(ci.indexOf('npm ci')).toBeLessThan(ci.indexOf('npm test'));

@@ -7,8 +7,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startActorSystem } from '../../src/actors/supervisor-actor.ts';
 import { startTaskActor } from '../../src/actors/task-actor.ts';
-import type { Connection, Frame } from '../../src/doors/connection.ts';
-import { handle } from '../../src/doors/handler.ts';
+import { LOCAL_CALLER } from '../../src/doors/requests/caller-identity.ts';
+import type { Connection, Frame } from '../../src/doors/requests/connection.ts';
+import { handle } from '../../src/doors/requests/handler.ts';
 import { EventBus } from '../../src/engine/event-bus.ts';
 import type { ActivityValue } from '../../src/model/activity.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
@@ -211,6 +212,7 @@ describe('each subscriber', () => {
     const other = await subscribed(lab);
     const received: Frame[] = [];
     const failing: Connection = {
+      caller: LOCAL_CALLER,
       send(frame) {
         if (frame.type === 'task.updated') return Promise.reject(new Error('it is gone'));
         received.push(frame);
@@ -262,6 +264,7 @@ describe('each subscriber', () => {
       throw new Error('panic');
     });
     const panicking: Connection = {
+      caller: LOCAL_CALLER,
       send() {
         throw new Error('panic');
       },

@@ -1,6 +1,6 @@
 /** Liveness and stop, "Fallback and fresh load": L58–L63. What a page shows that is opened now (liveness 2, 7). */
 import { describe, expect, it } from 'vitest';
-import { sessionToWire, taskToWire } from '../../src/doors/wire-sessions.ts';
+import { sessionToWire, taskToWire } from '../../src/doors/wire/wire-sessions.ts';
 import { type LabSession, type SessionLab, sessionLab } from '../support/sessions.ts';
 import { testEngine } from '../support/test-engine.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Seed 000, scenario A: a single sync `/task`. The model calls `agent(prompt="probe X")` and expects to block and get the result.
  *
- * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (they belong to the server), D14
+ * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (seed-lifecycle-sockets.test.ts, test/browser), D14
  * (not applicable, says the seed). Instead of commits to git there is the history, and instead of `jobs.json` the store.
  */
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,7 @@
 /**
  * Seed 000, scenario B: a single async task. The model decides to do a long job, first spawns to get an id, then awaits or cancels later.
  *
- * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (they belong to the server). Instead
+ * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (seed-lifecycle-sockets.test.ts, test/browser). Instead
  * of commits to git there is the history, and instead of `jobs.json` the store.
  */
 import { describe, expect, it } from 'vitest';

@@ -2,7 +2,7 @@
  * Seed 000, scenario C: N concurrent async tasks (plan mode). The plan agent lists five research tasks, spawns them, and calls
  * `await_tasks(ids, mode="all")`.
  *
- * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (they belong to the server);
+ * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (seed-lifecycle-sockets.test.ts, test/browser);
  * branches and thread-locals, which the host and the origin's threads have and this has not. Instead of commits to git there is the
  * history, and instead of `jobs.json` the store.
  */

@@ -2,7 +2,7 @@
  * Seed 000, scenario D: a long-running task and its cancel. The agent spawns a 30-minute deep research task; 10 minutes in, the user
  * clicks Stop, or the agent decides to abort.
  *
- * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (they belong to the server).
+ * Row by row of its table. Left out: the rows of D9 and D11 that speak of WebSocket actions and panels (seed-lifecycle-sockets.test.ts, test/browser).
  * Instead of commits to git there is the history, and instead of a thread that is kept there is a body that is detached.
  */
 import { describe, expect, it } from 'vitest';

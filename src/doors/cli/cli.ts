@@ -11,11 +11,10 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../actors/clock.ts';
 import { reapProcess } from '../../executors/process-reaper.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
-import type { JsonValue } from '../../model/json.ts';
 import { findDataDir, readOwner } from '../../persistence/ownership.ts';
 import { CREATED_MARK, REBUILT_FOLDER, STORE_FOLDER } from '../../persistence/store-folders.ts';
-import { connectControl, localClient } from '../control-client.ts';
-import type { WireClient } from '../wire-client.ts';
+import type { WireClient } from '../client/wire-client.ts';
+import { connectControl, localClient } from '../control/control-client.ts';
 import { EXIT } from './exit-codes.ts';
 import { failureLine } from './failure-line.ts';
 import { Interrupts } from './interrupts.ts';
@@ -94,13 +93,18 @@ export class Cli {
       this.#opening = null;
     }
     const { engine } = this.#door;
-    if (engine !== null) await this.#tellRecovery(engine.recovery);
+    if (engine !== null) await this.tellRecovery(engine.recovery);
     return this.#door;
   }
 
   /** Rejects when the verb is over: nothing that waits here outlives it. */
   async pause(ms: number): Promise<void> {
     await setTimeout(ms, undefined, { signal: this.#finished.signal });
+  }
+
+  /** Fires when the verb is over, also because it was interrupted. */
+  get finished(): AbortSignal {
+    return this.#finished.signal;
   }
 
   /** The verb is over: lets go of the folder, for good. */
@@ -174,7 +178,8 @@ export class Cli {
     await this.err.line(failureLine(error, this.isJson));
   }
 
-  async #tellRecovery({ abandoned, sessions, lostTickets, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
+  /** What the start has found of an earlier process. */
+  async tellRecovery({ abandoned, sessions, lostTickets, processes }: NonNullable<Door['engine']>['recovery']): Promise<void> {
     if (abandoned.length > 0) {
       await this.err.line(`${counted(abandoned.length, 'job was', 'jobs were')} abandoned by an earlier process.`);
     }
@@ -230,7 +235,3 @@ async function cancelAll({ engine }: Door): Promise<void> {
   const ids = [...engine.jobsModel.get().live.keys()];
   await engine.cancelMany({ ids }, { reason: 'interrupted' }).catch(() => {});
 }
-
-/** Rows of an answer. */
-export const rowsOf = (value: JsonValue | undefined): readonly { readonly [name: string]: JsonValue }[] =>
-  (value ?? []) as readonly { readonly [name: string]: JsonValue }[];

@@ -12,9 +12,8 @@ import type { ProcessRecord } from '../../model/records.ts';
 import type { Health } from '../../model/requests.ts';
 import { readOwner } from '../../persistence/ownership.ts';
 import type { RowCheck } from '../../persistence/row-check.ts';
-import { connectControl } from '../control-client.ts';
-import { healthFromWire, processFromWire } from '../wire-names.ts';
-import { type Cli, rowsOf } from './cli.ts';
+import { connectControl } from '../control/control-client.ts';
+import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { findingInWords } from './row-words.ts';
 import { printable } from './terminal.ts';
@@ -68,15 +67,15 @@ async function lookThroughOwner(dataDir: string): Promise<Findings | null> {
   const client = await connectControl(dataDir);
   if (client === null || owner === null) return null;
   try {
-    const health = healthFromWire(await client.request('health'));
-    const { processes } = await client.request('list_processes');
+    const health = await client.health();
+    const processes = await client.processes();
     return {
       dataDir,
       owner: { pid: owner.pid },
       health,
       store: null,
       rows: null,
-      processes: await judged(rowsOf(processes).map(processFromWire)),
+      processes: await judged(processes),
     };
   } finally {
     client.close();

@@ -2,8 +2,13 @@
  * Ctrl-C, TERM and HUP (spec 15).
  *
  * ITR1  The first one asks, the second one forces; every signal counts, whichever it is.
+ * ITR2  One Ctrl-C is one signal, also below npm, which hands on what the terminal has sent to everybody already.
  */
+import { performance } from 'node:perf_hooks';
+
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Below npm, the same signal again within this time is its echo. */
+const ECHO_MS = 250;
 
 export class Interrupts {
   #count = 0;
@@ -25,8 +30,14 @@ export class Interrupts {
   }
 
   install(): void {
+    const isBelowNpm = process.env.npm_lifecycle_event !== undefined;
+    const last = new Map<NodeJS.Signals, number>();
     for (const signal of SIGNALS) {
       process.on(signal, () => {
+        const now = performance.now();
+        const isEcho = isBelowNpm && now - (last.get(signal) ?? Number.NEGATIVE_INFINITY) < ECHO_MS;
+        last.set(signal, now);
+        if (isEcho) return;
         this.#count += 1;
         if (this.#count === 1) this.#onFirst();
         else if (this.#count === 2) this.#onSecond();

@@ -1,9 +1,7 @@
 /** `offstage jobs get | output | cancel | history`: one question, one answer. */
 import { offstageError } from '../../model/errors.ts';
 import { isTerminal, type JobView } from '../../model/records.ts';
-import type { WireClient } from '../wire-client.ts';
-import { historyFromWire, jobFromWire } from '../wire-names.ts';
-import { type Cli, rowsOf } from './cli.ts';
+import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { jobBlock, statusWord } from './job-lines.ts';
 import type { Door } from './open-door.ts';
@@ -16,11 +14,8 @@ export async function withJobs<Result>(cli: Cli, jobId: string, work: (door: Doo
   return cli.persist(work);
 }
 
-export const getJob = async (client: WireClient, jobId: string): Promise<JobView> =>
-  jobFromWire(await client.request('get_job', { job_id: jobId }));
-
 export async function jobsGet(cli: Cli, jobId: string): Promise<number> {
-  const job = await withJobs(cli, jobId, ({ client }) => getJob(client, jobId));
+  const job = await withJobs(cli, jobId, ({ client }) => client.getJob(jobId));
   if (cli.isJson) await cli.document(job);
   else for (const line of jobBlock(cli.out, job, Date.now())) await cli.out.line(line);
   return EXIT.done;
@@ -35,7 +30,7 @@ export async function jobsOutput(cli: Cli, jobId: string, options: OutputOptions
   let shownTo: number | null = null;
   let whole = '';
   await withJobs(cli, jobId, async ({ client }) => {
-    await client.request('get_output', { job_id: jobId, parts: true, ...tail }, async (text, offset) => {
+    await client.readOutput(jobId, tail, async (text, offset) => {
       // After a lost connection it comes again from the beginning.
       const start = shownTo === null ? 0 : Math.max(0, shownTo - offset);
       const missing = shownTo === null ? 0 : Math.max(0, offset - shownTo);
@@ -57,15 +52,15 @@ export async function jobsCancel(cli: Cli, jobIds: readonly string[], options: C
   const reason = options.reason === undefined ? {} : { reason: options.reason };
   const jobs: JobView[] = [];
   for (const jobId of jobIds) {
-    const before = await withJobs(cli, jobId, ({ client }) => getJob(client, jobId));
+    const before = await withJobs(cli, jobId, ({ client }) => client.getJob(jobId));
     if (isTerminal(before.status)) {
       if (!cli.isJson) await cli.out.line(`${printable(jobId)} had ended already: ${before.status}.`);
       jobs.push(before);
       continue;
     }
     const job = await withJobs(cli, jobId, async ({ client }) => {
-      await client.request('cancel_job', { job_id: jobId, ...reason });
-      return getJob(client, jobId);
+      await client.cancelJob(jobId, reason);
+      return client.getJob(jobId);
     });
     if (!cli.isJson)
       await cli.out.line(`${printable(jobId)} ${isTerminal(job.status) ? `is ${job.status}` : `is ${statusWord(job)}`}.`);
@@ -76,8 +71,7 @@ export async function jobsCancel(cli: Cli, jobIds: readonly string[], options: C
 }
 
 export async function jobsHistory(cli: Cli, jobId: string): Promise<number> {
-  const answer = await withJobs(cli, jobId, ({ client }) => client.request('get_history', { job_id: jobId }));
-  const entries = rowsOf(answer.history).map(historyFromWire);
+  const entries = await withJobs(cli, jobId, ({ client }) => client.history(jobId));
   if (cli.isJson) {
     await cli.document(entries);
     return EXIT.done;

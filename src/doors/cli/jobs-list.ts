@@ -2,11 +2,10 @@
 
 import { offstageError } from '../../model/errors.ts';
 import { JOB_STATUSES, type JobStatus, type JobView } from '../../model/records.ts';
-import type { WireFields } from '../rename.ts';
+import type { ListQuery } from '../../model/requests.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { jobTable } from './job-lines.ts';
-import { jobPages, listJobs } from './job-pages.ts';
 import { watchList } from './list-watch.ts';
 import { clipped } from './terminal.ts';
 import { parseCount } from './words.ts';
@@ -30,7 +29,7 @@ export async function jobsList(cli: Cli, options: JobsListOptions): Promise<numb
   const limit = options.all === true ? Number.POSITIVE_INFINITY : parseCount('--limit', options.limit ?? String(LIMIT));
   if (options.watch === true) {
     await watchList<JobView>(cli, {
-      read: (client) => listJobs(client, query, limit),
+      read: (client) => client.listJobs({ ...query, limit }),
       idOf: (job) => job.jobId,
       lines: (sink, jobs) => jobTable(sink, jobs, Date.now()),
       empty: NONE,
@@ -41,8 +40,8 @@ export async function jobsList(cli: Cli, options: JobsListOptions): Promise<numb
     else await cli.out.line(NONE);
     return EXIT.done;
   }
-  if (cli.isJson) await cli.persist(({ client }) => writeArray(cli, jobPages(client, query, limit)));
-  else await cli.persist(async ({ client }) => showTable(cli, await listJobs(client, query, limit)));
+  if (cli.isJson) await cli.persist(({ client }) => writeArray(cli, client.jobPages({ ...query, limit })));
+  else await cli.persist(async ({ client }) => showTable(cli, await client.listJobs({ ...query, limit })));
   return EXIT.done;
 }
 
@@ -63,7 +62,7 @@ async function writeArray(cli: Cli, pages: AsyncIterable<readonly JobView[]>): P
   await cli.out.line(count === 0 ? '[]' : '\n]');
 }
 
-function queryOf(options: JobsListOptions): WireFields {
+function queryOf(options: JobsListOptions): ListQuery {
   const { session, task, parent, kind, status } = options;
   const statuses = status?.flatMap((names) => names.split(','));
   const unknown = statuses?.find((name) => !JOB_STATUSES.includes(name as JobStatus));
@@ -74,10 +73,10 @@ function queryOf(options: JobsListOptions): WireFields {
     });
   }
   return {
-    ...(session === undefined ? {} : { session_id: session }),
-    ...(task === undefined ? {} : { task_id: task }),
-    ...(parent === undefined ? {} : { parent_job_id: parent }),
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(task === undefined ? {} : { taskId: task }),
+    ...(parent === undefined ? {} : { parentJobId: parent }),
     ...(kind === undefined ? {} : { kind }),
-    ...(statuses === undefined ? {} : { status_filter: statuses }),
+    ...(statuses === undefined ? {} : { status: statuses as readonly JobStatus[] }),
   };
 }

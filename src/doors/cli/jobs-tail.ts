@@ -4,12 +4,11 @@
 
 import type { OffstageEvent } from '../../model/events.ts';
 import { isTerminal } from '../../model/records.ts';
-import { eventFromWire } from '../wire-events.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { followOwner } from './follow-owner.ts';
 import { endSentence, subjectOf } from './job-lines.ts';
-import { getJob, withJobs } from './job-verbs.ts';
+import { withJobs } from './job-verbs.ts';
 import { OutputPrinter } from './output-printer.ts';
 import { readOutput } from './read-output.ts';
 import { printable } from './terminal.ts';
@@ -40,32 +39,27 @@ async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number
     const ready = new Promise<void>((resolve) => {
       onReady = resolve;
     });
-    client.listen(async (frame) => {
-      const event = eventFromWire(frame);
-      if (event?.type === 'job.output') {
+    await client.follow({ jobId }, async (event) => {
+      if (event.type === 'job.output') {
         // Not before it is known where they go on.
         await ready;
         await printer?.take({ ...event, stream: null });
       }
-      if (event?.type === 'job.status' && isTerminal(event.status)) onEnd();
+      if (event.type === 'job.status' && isTerminal(event.status)) onEnd();
     });
-    await client.request('subscribe', { job_id: jobId });
     const other = await cli.another();
     let lastLines = '';
     try {
-      const first = await getJob(other, jobId);
-      const { end } = await other.request('get_output', { job_id: jobId, parts: true, tail }, (text) => {
+      const first = await other.getJob(jobId);
+      const end = await other.readOutput(jobId, { tail }, (text) => {
         lastLines += text;
       });
       if (printer === null) {
         await cli.out.write(lastLines);
         const sinks = { out: cli.out, err: cli.out };
-        printer = new OutputPrinter(
-          { ...sinks, readKept: () => readOutput(cli, jobId), onLost: (text) => cli.note(text) },
-          end as number,
-        );
+        printer = new OutputPrinter({ ...sinks, readKept: () => readOutput(cli, jobId), onLost: (text) => cli.note(text) }, end);
       } else {
-        await printer.fillTo(end as number);
+        await printer.fillTo(end);
       }
       onReady();
       if (isTerminal(first.status)) return first;
@@ -74,9 +68,9 @@ async function tailOutput(cli: Cli, jobId: string, tail: number): Promise<number
       other.close();
     }
     await Promise.race([ended, client.ended]);
-    const last = await getJob(client, jobId);
-    const { end } = await client.request('get_output', { job_id: jobId });
-    await printer.fillTo(end as number);
+    const last = await client.getJob(jobId);
+    const { end } = await client.output(jobId);
+    await printer.fillTo(end);
     return last;
   });
   const sentence = endSentence(job);
@@ -104,21 +98,19 @@ async function tailEvents(cli: Cli, jobId: string, tail: number): Promise<number
     const ready = new Promise<void>((resolve) => {
       onReady = resolve;
     });
-    client.listen(async (frame) => {
-      const event = eventFromWire(frame);
+    const { seq, epoch } = await client.follow({ jobId }, async (event) => {
       // What its card says is what its status has said.
-      if (event === null || event.type === 'card.updated') return;
+      if (event.type === 'card.updated') return;
       await ready;
       await (event.type === 'job.output' ? tell(event) : cli.record(event));
       if (event.type === 'job.status' && isTerminal(event.status)) onEnd();
     });
-    const { seq, epoch } = await client.request('subscribe', { job_id: jobId });
     const other = await cli.another();
     try {
-      const { status, sessionId, lastActivityAt, createdAt } = await getJob(other, jobId);
+      const { status, sessionId, lastActivityAt, createdAt } = await other.getJob(jobId);
       const head = {
-        seq: seq as number,
-        epoch: epoch as string,
+        seq,
+        epoch,
         at: lastActivityAt ?? createdAt,
         type: 'job.output',
         jobId,
@@ -126,17 +118,15 @@ async function tailEvents(cli: Cli, jobId: string, tail: number): Promise<number
       } as const;
       // After a lost connection it goes on where it was.
       const from = told === null ? { tail } : {};
-      const { end } = await other.request('get_output', { job_id: jobId, parts: true, ...from }, (text, offset) =>
-        tell({ ...head, text, stream: null, offset }),
-      );
-      told = Math.max(told ?? 0, end as number);
+      const end = await other.readOutput(jobId, from, (text, offset) => tell({ ...head, text, stream: null, offset }));
+      told = Math.max(told ?? 0, end);
       if (isTerminal(status)) onEnd();
     } finally {
       onReady();
       other.close();
     }
     await Promise.race([ended, client.ended]);
-    await getJob(client, jobId);
+    await client.getJob(jobId);
   });
   return EXIT.done;
 }
@@ -153,21 +143,19 @@ async function tailAll(cli: Cli): Promise<never> {
       const head = `${cli.out.paint('dim', timeInWords(at))}  ${printable(jobId)}`;
       if (event.type === 'job.output') return `${head}  ${cli.out.paint('dim', '|')} ${lastLine(event.text)}`;
       if (event.type === 'job.progress') return `${head}  ${printable(JSON.stringify(event.progress))}`;
-      if (!subjects.has(jobId)) subjects.set(jobId, subjectOf(await getJob(other, jobId).catch(() => ({ subject: '' }))));
+      if (!subjects.has(jobId)) subjects.set(jobId, subjectOf(await other.getJob(jobId).catch(() => ({ subject: '' }))));
       const subject = subjects.get(jobId) ?? '';
       if ('status' in event && isTerminal(event.status)) subjects.delete(jobId);
       const cancelling = event.status === 'running' && event.cancelRequestedAt !== null;
       return `${head}  ${cancelling ? 'cancelling' : event.status}  ${subject}`;
     };
-    client.listen(async (frame) => {
-      const event = eventFromWire(frame);
-      if (event === null) return;
+    const show = async (event: OffstageEvent): Promise<void> => {
       if (cli.isJson) return cli.record(event);
       const line = await describe(event);
       if (line !== null) await cli.out.line(line);
-    });
+    };
     try {
-      await client.request('subscribe');
+      await client.follow({}, show);
       await over;
     } finally {
       other.close();

@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import { OffstageError } from '../../model/errors.ts';
 import { isTerminal, type JobView } from '../../model/records.ts';
-import { jobFromWire } from '../wire-names.ts';
-import { type Cli, rowsOf } from './cli.ts';
+import type { WaitManyEntry } from '../../model/requests.ts';
+import type { Cli } from './cli.ts';
 import { EXIT, exitCodeOfJob } from './exit-codes.ts';
 import { endSentence } from './job-lines.ts';
 import { withJobs } from './job-verbs.ts';
@@ -30,12 +30,8 @@ export async function jobsWait(cli: Cli, jobIds: readonly string[], options: Wai
     jobs = await withJobs(cli, jobIds[0] as string, async ({ client }) => {
       const restMs = timeoutMs === null ? null : Math.max(0, timeoutMs - (performance.now() - begunAt));
       // First, so that an unknown one is told at once.
-      const { tasks: known } = await client.request('await_jobs', { job_ids: jobIds, timeout: 0 });
-      rowsOf(known).forEach(assertKnown);
-      const { tasks } = await client.request('await_jobs', { job_ids: jobIds, mode: 'all', timeout: restMs });
-      const rows = rowsOf(tasks);
-      rows.forEach(assertKnown);
-      return rows.map(jobFromWire);
+      (await client.awaitJobs(jobIds, { timeoutMs: 0 })).map(known);
+      return (await client.awaitJobs(jobIds, { mode: 'all', timeoutMs: restMs })).map(known);
     });
   } finally {
     progress.stop();
@@ -49,12 +45,10 @@ export async function jobsWait(cli: Cli, jobIds: readonly string[], options: Wai
   return WORST_FIRST.find((code) => codes.includes(code)) ?? EXIT.done;
 }
 
-function assertKnown({ job_id: jobId, status, error_code: code }: { readonly [name: string]: unknown }): void {
-  if (status !== undefined) return;
-  const message = code === 'job.expired' ? 'ended long ago and its record was pruned' : 'is not known';
-  throw new OffstageError(
-    code === 'job.expired' ? 'job.expired' : 'job.not_found',
-    `The job ${JSON.stringify(jobId)} ${message}.`,
-    {},
-  );
+/** @throws OffstageError `job.not_found`, `job.expired` */
+function known(entry: WaitManyEntry): JobView {
+  if ('status' in entry) return entry;
+  const { jobId, error } = entry;
+  const message = error.code === 'job.expired' ? 'ended long ago and its record was pruned' : 'is not known';
+  throw new OffstageError(error.code, `The job ${JSON.stringify(jobId)} ${message}.`, {});
 }

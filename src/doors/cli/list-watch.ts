@@ -3,8 +3,8 @@
  *
  * LWT1  On a terminal the whole list is drawn again; elsewhere each change of a row is one line, and with `--json` one record.
  */
-import type { JsonValue } from '../../model/json.ts';
-import type { WireClient } from '../wire-client.ts';
+import type { OffstageEvent } from '../../model/events.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import type { Cli } from './cli.ts';
 import { followOwner } from './follow-owner.ts';
 import type { Sink } from './terminal.ts';
@@ -53,10 +53,9 @@ export async function watchList<Row>(cli: Cli, list: WatchedList<Row>): Promise<
   if (!(await cli.hasStoreToList())) await show([]);
   return followOwner(cli, async ({ door: { client }, over }) => {
     const changes = new Changes(cli);
-    client.listen((frame) => {
-      if (isListed(frame.type)) changes.note();
+    await client.follow({}, ({ type }) => {
+      if (!UNLISTED.has(type)) changes.note();
     });
-    await client.request('subscribe');
     let isOver = false;
     void over.then(() => {
       isOver = true;
@@ -71,9 +70,7 @@ export async function watchList<Row>(cli: Cli, list: WatchedList<Row>): Promise<
   });
 }
 
-const UNLISTED: ReadonlySet<JsonValue | undefined> = new Set([undefined, 'job_output', 'running_task', 'session.output']);
-
-const isListed = (type: JsonValue | undefined): boolean => !UNLISTED.has(type);
+const UNLISTED: ReadonlySet<OffstageEvent['type']> = new Set(['job.output', 'session.output'] as const);
 
 /** Changes of a short while count as one. */
 class Changes {

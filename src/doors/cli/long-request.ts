@@ -3,14 +3,13 @@
  *
  * LRQ1  The first Ctrl-C leaves at once; what was asked for goes on without this terminal, and that is said.
  */
-import type { WireFields } from '../rename.ts';
+import type { WireClient } from '../client/wire-client.ts';
 import type { Cli } from './cli.ts';
 import { ProgressLine } from './progress-line.ts';
 import { durationInWords } from './words.ts';
 
-export interface LongRequest {
-  readonly action: string;
-  readonly fields: WireFields;
+export interface LongRequest<Answer> {
+  readonly ask: (client: WireClient) => Promise<Answer>;
   /** What it is, as a noun: "stop". */
   readonly what: string;
   /** What goes on meanwhile: "stopping". */
@@ -18,7 +17,7 @@ export interface LongRequest {
 }
 
 /** The answer; null when the wait for it was interrupted. */
-export async function askForLong(cli: Cli, { action, fields, what, doing }: LongRequest): Promise<WireFields | null> {
+export async function askForLong<Answer>(cli: Cli, { ask, what, doing }: LongRequest<Answer>): Promise<Answer | null> {
   const { interrupts } = cli;
   let isAsked = false;
   const begunAt = Date.now();
@@ -35,7 +34,7 @@ export async function askForLong(cli: Cli, { action, fields, what, doing }: Long
   try {
     const answer = cli.persist(({ client }) => {
       isAsked = true;
-      return client.request(action, fields);
+      return ask(client);
     });
     return await Promise.race([answer, left]);
   } finally {

@@ -9,11 +9,12 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../actors/clock.ts';
 import type { Offstage } from '../../engine/offstage.ts';
 import { isOffstageError, offstageError } from '../../model/errors.ts';
+import type { OpenOptions } from '../../open.ts';
 import { readOwner } from '../../persistence/ownership.ts';
-import { connectControl, localClient } from '../control-client.ts';
-import { requestsUnderWay } from '../control-server.ts';
-import { roomFor } from '../output-backlog.ts';
-import type { WireClient } from '../wire-client.ts';
+import type { WireClient } from '../client/wire-client.ts';
+import { connectControl, localClient } from '../control/control-client.ts';
+import { requestsUnderWay } from '../control/control-server.ts';
+import { roomFor } from '../events/output-backlog.ts';
 
 /** How long one and the same obstacle is waited for. An owner may have to recover before it serves. */
 const PATIENCE_MS = {
@@ -60,20 +61,7 @@ async function attempt(dataDir: string): Promise<Door | Error> {
   try {
     const client = await connectControl(dataDir);
     if (client !== null) return { client, engine: null };
-    // Loading the engine takes longer than all that a client does.
-    const { open } = await import('../../open.ts');
-    const { commandExecutor } = await import('../../executors/command.ts');
-    let engine: Offstage | null = null;
-    const command = commandExecutor({
-      clock: systemClock,
-      pace: (jobId) => (engine === null ? null : roomFor(engine, jobId)),
-    });
-    engine = (await open({
-      dataDir,
-      control: true,
-      cancelGraceMs: CANCEL_GRACE_MS,
-      executors: { command },
-    })) as unknown as Offstage;
+    const engine = await openFolder(dataDir, { cancelGraceMs: CANCEL_GRACE_MS });
     return { client: localClient(engine), engine };
   } catch (error) {
     if (isOffstageError(error, 'control.unavailable')) return error;
@@ -82,6 +70,24 @@ async function attempt(dataDir: string): Promise<Door | Error> {
     }
     throw error;
   }
+}
+
+/**
+ * Becomes the owner of the folder, and serves other terminals; commands wait for those that show their output slowly.
+ * @throws OffstageError all that `open` throws
+ */
+export async function openFolder(dataDir: string, options: OpenOptions): Promise<Offstage> {
+  // Loading the engine takes longer than all that a client does.
+  const { open } = await import('../../open.ts');
+  const { commandExecutor } = await import('../../executors/command.ts');
+  let engine: Offstage | null = null;
+  const command = commandExecutor({
+    clock: systemClock,
+    pace: (jobId) => (engine === null ? null : roomFor(engine, jobId)),
+  });
+  const executors = { command, ...options.executors };
+  engine = (await open({ ...options, dataDir, control: true, executors })) as unknown as Offstage;
+  return engine;
 }
 
 /** Jobs of this engine that have not ended. */

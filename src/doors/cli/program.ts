@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Cli, CommonOptions } from './cli.ts';
 import { type DoctorOptions, doctor } from './doctor.ts';
+import { type InspectOptions, inspect } from './inspect.ts';
 import { type CancelOptions, jobsCancel, jobsGet, jobsHistory, jobsOutput, type OutputOptions } from './job-verbs.ts';
 import { type JobsListOptions, jobsList } from './jobs-list.ts';
 import { jobsTail, type TailOptions } from './jobs-tail.ts';
@@ -12,6 +13,7 @@ import { jobsWait, type WaitOptions } from './jobs-wait.ts';
 import { type RowsOptions, rowsGet, rowsList, SESSIONS, TASKS } from './rows.ts';
 import { type ConfirmVerbOptions, rowsRemove, rowsStop, type StopVerbOptions, tasksArchive } from './rows-stop.ts';
 import { type RunOptions, run } from './run.ts';
+import { type ServeVerbOptions, serve } from './serve.ts';
 import { sessionsInterrupt } from './sessions-interrupt.ts';
 import { type SessionPromptOptions, sessionsPrompt } from './sessions-prompt.ts';
 
@@ -22,6 +24,8 @@ export interface Chosen {
   /** What it does matters, also if nobody reads what it says. */
   readonly goesOnWithoutReader: boolean;
 }
+
+const ACTING: readonly string[] = ['run', 'wait', 'cancel', 'doctor', 'prompt', 'interrupt', 'stop', 'rm', 'archive', 'serve'];
 
 const version = (): string => {
   const file = new URL('../../../package.json', import.meta.url);
@@ -35,7 +39,9 @@ const version = (): string => {
 export function buildProgram(choose: (chosen: Chosen) => void, options: { readonly isQuiet: boolean }): Command {
   const program = withCommonOptions(new Command('offstage'))
     .configureOutput(options.isQuiet ? { writeErr: () => {} } : {})
-    .description('Durable background jobs: run commands as jobs, and see, await, cancel and explain them.')
+    .description(
+      'Durable background jobs: run commands as jobs; see, await, cancel and explain them; serve them with a dashboard.',
+    )
     .version(version())
     .enablePositionalOptions()
     .showSuggestionAfterError()
@@ -57,9 +63,7 @@ Data: --data-dir, else OFFSTAGE_DATA_DIR, else ./.offstage`,
         const command = parsed.at(-1) as Command;
         const options = command.optsWithGlobals() as Options;
         const args = parsed.slice(0, -2) as never[];
-        const goesOnWithoutReader = ['run', 'wait', 'cancel', 'doctor', 'prompt', 'interrupt', 'stop', 'rm', 'archive'].includes(
-          command.name(),
-        );
+        const goesOnWithoutReader = ACTING.includes(command.name());
         choose({ options, verb: (cli) => work(cli, options, ...args), goesOnWithoutReader });
       });
 
@@ -181,6 +185,40 @@ The agent runs in the program that has the data folder open with the option agen
     'end the open turn; what runs in the background goes on',
     (cli, _: CommonOptions, id: string) => sessionsInterrupt(cli, id),
   );
+
+  verb(
+    program,
+    'serve',
+    'serve the folder: a dashboard for people, HTTP and WebSocket for programs',
+    (cli, options: ServeVerbOptions & CommonOptions) => serve(cli, options),
+  )
+    .option('--host <address>', 'where to listen (default: 127.0.0.1); beyond this machine it needs --token-file')
+    .option('--port <number>', 'default: a free one')
+    .option('--token-file <file>', 'the token that clients need; made where it is missing (default: token in the data folder)')
+    .option('--config <module>', 'an ES module that exports options of open, such as executors, agents and workers')
+    .addHelpText(
+      'after',
+      `\nThe first line is the address, the second a URL that signs one browser in. Other terminals go on using the folder as ever.
+The first Ctrl-C ends what runs, within a few seconds, and exits 0; the second exits at once.
+Requests that change something are noted, without their texts, in audit.ndjson in the data folder.
+Exit codes: 4 the folder is in use or damaged, 2 the module or an option is not valid.`,
+    );
+
+  verb(
+    program,
+    'inspect',
+    'follow the statecharts of what runs, and say where an inspector can look at them',
+    (cli, options: InspectOptions & CommonOptions) => inspect(cli, options),
+  )
+    .option('--job <id>', 'only this job; ends with it')
+    .option('--session <id>', 'only this session and its jobs')
+    .option('--task <id>', 'only this task, its sessions and their jobs')
+    .option('--token-file <file>', 'where the token of the server is; default: in the data folder')
+    .addHelpText(
+      'after',
+      `\nNeeds a program that serves the folder, such as offstage serve. The addresses that it prints let others look, and nothing else.
+With --json it prints the frames of @statelyai/inspect, one per line. Ends on Ctrl-C, and when the server goes.`,
+    );
 
   verb(program, 'doctor', 'look the data over', (cli, options: DoctorOptions & CommonOptions) => doctor(cli, options)).option(
     '--repair',

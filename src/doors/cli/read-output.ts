@@ -6,7 +6,7 @@ export async function readOutput(cli: Cli, jobId: string): Promise<readonly Outp
   const client = await cli.another();
   try {
     const pieces: OutputPiece[] = [];
-    await client.request('get_output', { job_id: jobId, parts: true }, (text, offset) => {
+    await client.readOutput(jobId, {}, (text, offset) => {
       pieces.push({ offset, text });
     });
     return pieces;

@@ -1,19 +1,17 @@
 /** `offstage tasks stop | rm | archive` and `offstage sessions stop | rm` (spec 15, liveness 11 and 12). */
 import { isOffstageError } from '../../model/errors.ts';
-import type { StopReport } from '../../model/stop.ts';
-import { confirmedFromWire, stopReportFromWire } from '../wire-stop.ts';
+import type { ConfirmedAnswer, StopReport } from '../../model/stop.ts';
 import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { failureDocument } from './failure-line.ts';
 import { subjectOf } from './job-lines.ts';
-import { getJob } from './job-verbs.ts';
-import { askForLong } from './long-request.ts';
+import { askForLong, type LongRequest } from './long-request.ts';
 import type { Kind } from './rows.ts';
 import { jobsShown, liveWorkInWords, type StopLists, stopLines, stopTally } from './stop-words.ts';
 import { printable, type Sink } from './terminal.ts';
 
 /** What is stopped or removed: a session, or a task. */
-type Scope = Pick<Kind<never>, 'one' | 'idName' | 'notFound'>;
+type Scope = Pick<Kind<never>, 'stop' | 'remove' | 'notFound'>;
 
 export interface StopVerbOptions {
   readonly reason?: string;
@@ -28,18 +26,17 @@ export async function rowsStop(cli: Cli, scope: Scope, id: string, options: Stop
   let report: StopReport;
   try {
     const answer = await askForLong(cli, {
-      action: `stop_${scope.one}`,
-      fields: {
-        [scope.idName]: id,
-        wait: isSettled,
-        ...(options.reason === undefined ? {} : { reason: options.reason }),
-        ...(options.force === true ? { force: true } : {}),
-      },
+      ask: (client) =>
+        scope.stop(client, id, {
+          wait: isSettled,
+          ...(options.reason === undefined ? {} : { reason: options.reason }),
+          ...(options.force === true ? { force: true } : {}),
+        }),
       what: 'stop',
       doing: 'stopping',
     });
     if (answer === null) return EXIT.cancelled;
-    report = stopReportFromWire(answer);
+    report = answer;
   } catch (error) {
     if (isOffstageError(error, 'stop.nothing_running')) return tellNothing(cli, error);
     if (isOffstageError(error, 'stop.failed') && !cli.isJson) await tell(cli, cli.err, error.details as StopLists, true);
@@ -79,7 +76,7 @@ async function subjectsOf(cli: Cli, jobIds: readonly string[]): Promise<Readonly
   const subjects = new Map<string, string>();
   const { client } = await cli.door();
   for (const jobId of new Set(jobIds)) {
-    const job = await getJob(client, jobId).catch(() => null);
+    const job = await client.getJob(jobId).catch(() => null);
     if (job !== null) subjects.set(jobId, subjectOf(job));
   }
   return subjects;
@@ -91,8 +88,8 @@ export interface ConfirmVerbOptions {
 }
 
 export const rowsRemove = (cli: Cli, scope: Scope, id: string, options: ConfirmVerbOptions): Promise<number> =>
-  confirmed(cli, scope, id, options, {
-    action: `remove_${scope.one}`,
+  confirmed(cli, scope, id, {
+    ask: (client) => scope.remove(client, id, { ...confirmOf(options), ...(options.force === true ? { force: true } : {}) }),
     what: 'removal',
     doing: 'stopping and removing',
     done: 'removed',
@@ -100,38 +97,25 @@ export const rowsRemove = (cli: Cli, scope: Scope, id: string, options: ConfirmV
   });
 
 export const tasksArchive = (cli: Cli, scope: Scope, id: string, options: ConfirmVerbOptions): Promise<number> =>
-  confirmed(cli, scope, id, options, {
-    action: 'archive_task',
+  confirmed(cli, scope, id, {
+    ask: (client) => client.archiveTask(id, confirmOf(options)),
     what: 'archiving',
     doing: 'archiving',
     done: 'archived',
     withYes: 'to archive it all the same; what runs goes on',
   });
 
-interface ConfirmWords {
-  readonly action: string;
-  readonly what: string;
-  readonly doing: string;
+const confirmOf = ({ yes = false }: ConfirmVerbOptions) => (yes ? { confirm: true } : {});
+
+interface ConfirmRequest extends LongRequest<ConfirmedAnswer> {
   readonly done: string;
   readonly withYes: string;
 }
 
-async function confirmed(
-  cli: Cli,
-  scope: Scope,
-  id: string,
-  { yes = false, force = false }: ConfirmVerbOptions,
-  { action, what, doing, done, withYes }: ConfirmWords,
-): Promise<number> {
+async function confirmed(cli: Cli, scope: Scope, id: string, { done, withYes, ...request }: ConfirmRequest): Promise<number> {
   if (!(await cli.hasStore())) throw scope.notFound(id);
-  const wire = await askForLong(cli, {
-    action,
-    fields: { [scope.idName]: id, ...(yes ? { confirm: true } : {}), ...(force ? { force: true } : {}) },
-    what,
-    doing,
-  });
-  if (wire === null) return EXIT.cancelled;
-  const answer = confirmedFromWire(wire);
+  const answer = await askForLong(cli, request);
+  if (answer === null) return EXIT.cancelled;
   if (cli.isJson) await cli.document(answer);
   else if (answer.done) await cli.out.line(`${printable(id)} was ${done}.`);
   else await cli.note(`${liveWorkInWords(answer.warning)} Nothing was ${done}; repeat with --yes ${withYes}.`);

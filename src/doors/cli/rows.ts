@@ -2,10 +2,11 @@
 import type { SessionView, TaskView } from '../../model/activity.ts';
 import { offstageError } from '../../model/errors.ts';
 import { LIMITS } from '../../model/limits.ts';
-import type { WireFields } from '../rename.ts';
-import type { WireClient } from '../wire-client.ts';
-import { sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire-sessions.ts';
-import { type Cli, rowsOf } from './cli.ts';
+import type { TaskQuery } from '../../model/requests.ts';
+import type { ConfirmedAnswer, RemoveOptions, StopReport } from '../../model/stop.ts';
+import type { StopAndWaitOptions } from '../client/verbs.ts';
+import type { WireClient } from '../client/wire-client.ts';
+import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import { watchList } from './list-watch.ts';
 import { type Pair, sessionGist, sessionPairs, sessionTable, ticketPairs, workloadPairs } from './session-lines.ts';
@@ -24,11 +25,11 @@ export interface RowsOptions {
 export interface Kind<Row> {
   readonly noun: string;
   readonly one: 'session' | 'task';
-  readonly list: string;
-  readonly get: string;
-  readonly idName: string;
+  readonly list: (client: WireClient, query: TaskQuery) => Promise<readonly Row[]>;
+  readonly get: (client: WireClient, id: string) => Promise<Row>;
+  readonly stop: (client: WireClient, id: string, options: StopAndWaitOptions) => Promise<StopReport>;
+  readonly remove: (client: WireClient, id: string, options: RemoveOptions) => Promise<ConfirmedAnswer>;
   readonly idOf: (row: Row) => string;
-  readonly fromWire: (wire: WireFields) => Row;
   readonly table: (sink: Sink, rows: readonly Row[], now: number) => readonly string[];
   readonly gist: (row: Row) => string;
   readonly pairs: (sink: Sink, row: Row, now: number) => readonly Pair[];
@@ -40,21 +41,18 @@ export interface Kind<Row> {
 export const SESSIONS: Kind<SessionView> = {
   noun: 'sessions',
   one: 'session',
-  list: 'list_sessions',
-  get: 'get_session',
-  idName: 'session_id',
+  list: (client, { archived: _, ...query }) => client.listSessions(query),
+  get: (client, id) => client.getSession(id),
+  stop: (client, id, options) => client.stopSession(id, options),
+  remove: (client, id, options) => client.removeSession(id, options),
   idOf: (row) => row.sessionId,
-  fromWire: sessionFromWire,
   table: sessionTable,
   gist: sessionGist,
   pairs: sessionPairs,
   async around(client, { sessionId }, now) {
-    const { workloads } = await client.request('list_workloads', { session_id: sessionId });
-    const { tickets } = await client.request('list_tickets', { session_id: sessionId });
-    return [
-      ...workloadPairs(rowsOf(workloads).map(workloadFromWire), now),
-      ...ticketPairs(rowsOf(tickets).map(ticketFromWire), now),
-    ];
+    const workloads = await client.workloads(sessionId);
+    const tickets = await client.tickets(sessionId);
+    return [...workloadPairs(workloads, now), ...ticketPairs(tickets, now)];
   },
   notFound: (sessionId) => offstageError('session.not_found', { sessionId }),
 };
@@ -62,11 +60,11 @@ export const SESSIONS: Kind<SessionView> = {
 export const TASKS: Kind<TaskView> = {
   noun: 'tasks',
   one: 'task',
-  list: 'list_tasks',
-  get: 'get_task',
-  idName: 'task_id',
+  list: (client, query) => client.listTasks(query),
+  get: (client, id) => client.getTask(id),
+  stop: (client, id, options) => client.stopTask(id, options),
+  remove: (client, id, options) => client.removeTask(id, options),
   idOf: (row) => row.taskId,
-  fromWire: taskFromWire,
   table: taskTable,
   gist: taskGist,
   pairs: taskPairs,
@@ -76,17 +74,7 @@ export const TASKS: Kind<TaskView> = {
 export async function rowsList<Row>(cli: Cli, kind: Kind<Row>, options: RowsOptions): Promise<number> {
   const limit = parseCount('--limit', options.limit ?? String(LIMITS.listDefault));
   const archived = options.archived === true ? { archived: true } : {};
-  const read = async (client: WireClient): Promise<readonly Row[]> => {
-    const rows: Row[] = [];
-    for (let before: WireFields = {}; rows.length < limit; ) {
-      const asked = Math.min(limit - rows.length, LIMITS.listMaximum);
-      const answer = await client.request(kind.list, { ...archived, ...before, limit: asked });
-      rows.push(...rowsOf(answer[kind.noun]).map(kind.fromWire));
-      if (answer.next_before === null || answer.next_before === undefined) break;
-      before = { before: answer.next_before };
-    }
-    return rows;
-  };
+  const read = (client: WireClient): Promise<readonly Row[]> => kind.list(client, { ...archived, limit });
   const lines = (sink: Sink, rows: readonly Row[]): readonly string[] => kind.table(sink, rows, Date.now());
   const empty = `No ${kind.noun}.`;
   if (options.watch === true) {
@@ -101,7 +89,7 @@ export async function rowsList<Row>(cli: Cli, kind: Kind<Row>, options: RowsOpti
 export async function rowsGet<Row>(cli: Cli, kind: Kind<Row>, id: string): Promise<number> {
   if (!(await cli.hasStore())) throw kind.notFound(id);
   await cli.persist(async ({ client }) => {
-    const row = kind.fromWire(await client.request(kind.get, { [kind.idName]: id }));
+    const row = await kind.get(client, id);
     if (cli.isJson) return cli.document(row);
     const now = Date.now();
     const around = (await kind.around?.(client, row, now)) ?? [];

@@ -8,9 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { isTerminal, type JobStatus, type JobView } from '../../model/records.ts';
-import type { WireFields } from '../rename.ts';
-import { eventFromWire } from '../wire-events.ts';
-import { jobFromWire, spawnToWire } from '../wire-names.ts';
+import type { ClientSpawnOptions } from '../client/verbs.ts';
 import type { Cli } from './cli.ts';
 import { EXIT, exitCodeOfJob } from './exit-codes.ts';
 import { endSentence } from './job-lines.ts';
@@ -33,7 +31,7 @@ export async function run(cli: Cli, command: readonly string[], options: RunOpti
   const [program = '', ...args] = command;
   const line = command.map(quoted).join(' ');
   const jobId = `job_run_${randomBytes(10).toString('hex')}`;
-  const spawn = spawnToWire({
+  const spawn: ClientSpawnOptions = {
     jobId,
     kind: 'command',
     description: line,
@@ -46,7 +44,7 @@ export async function run(cli: Cli, command: readonly string[], options: RunOpti
     },
     ...(options.session === undefined ? {} : { sessionId: options.session }),
     ...(options.timeout === undefined ? {} : { timeoutMs: parseDuration('--timeout', options.timeout) }),
-  });
+  };
   const job = await new Run(cli, jobId, spawn).untilEnd();
   if (job === null) return EXIT.cancelled;
   const sentence = endSentence(job);
@@ -58,7 +56,7 @@ export async function run(cli: Cli, command: readonly string[], options: RunOpti
 class Run {
   readonly #cli: Cli;
   readonly #jobId: string;
-  readonly #spawn: WireFields;
+  readonly #spawn: ClientSpawnOptions;
   readonly #printer: OutputPrinter;
   readonly #progress: ProgressLine;
   #door: Door | null = null;
@@ -67,7 +65,7 @@ class Run {
   #isAsked = false;
   #startedAt = 0;
 
-  constructor(cli: Cli, jobId: string, spawn: WireFields) {
+  constructor(cli: Cli, jobId: string, spawn: ClientSpawnOptions) {
     this.#cli = cli;
     this.#jobId = jobId;
     this.#spawn = spawn;
@@ -108,29 +106,27 @@ class Run {
     const ended = new Promise<void>((settle) => {
       onEnd = settle;
     });
-    client.listen(async (frame) => {
-      const event = eventFromWire(frame);
-      if (event?.type === 'job.output') await this.#printer.take(event);
-      if (event?.type !== 'job.status') return;
+    await client.follow({ jobId: this.#jobId, hold: true }, async (event) => {
+      if (event.type === 'job.output') await this.#printer.take(event);
+      if (event.type !== 'job.status') return;
       this.#status = event.status;
       if (isTerminal(event.status)) onEnd();
     });
-    await client.request('subscribe', { job_id: this.#jobId, hold: true });
     if (this.#cli.interrupts.hasCome && !this.#isAsked) return null;
     this.#isAsked = true;
-    const { status } = await client.request('spawn_job', this.#spawn);
+    const { status } = await client.spawn(this.#spawn);
     this.#startedAt = Date.now();
     // It may have come while the job was not known yet.
     if (this.#cli.interrupts.hasCome) this.#cancel();
-    if (!isTerminal(status as JobStatus)) await Promise.race([ended, client.ended]);
-    const job = jobFromWire(await client.request('get_job', { job_id: this.#jobId }));
-    const { end } = await client.request('get_output', { job_id: this.#jobId, tail: 0 });
-    await this.#printer.fillTo(end as number);
+    if (!isTerminal(status)) await Promise.race([ended, client.ended]);
+    const job = await client.getJob(this.#jobId);
+    const { end } = await client.output(this.#jobId, { tail: 0 });
+    await this.#printer.fillTo(end);
     return job;
   }
 
   #cancel(): void {
-    this.#door?.client.request('cancel_job', { job_id: this.#jobId, reason: 'interrupted' }).catch(() => {});
+    this.#door?.client.cancelJob(this.#jobId, { reason: 'interrupted' }).catch(() => {});
   }
 
   #describe(): string | null {

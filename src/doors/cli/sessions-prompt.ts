@@ -8,14 +8,12 @@
 import { randomBytes } from 'node:crypto';
 import { text as readText } from 'node:stream/consumers';
 import { isOffstageError, OffstageError, offstageError } from '../../model/errors.ts';
+import type { OffstageEvent } from '../../model/events.ts';
 import type { JobError } from '../../model/records.ts';
 import type { PromptAnswer } from '../../model/session-requests.ts';
-import type { WireFields } from '../rename.ts';
-import type { WireClient } from '../wire-client.ts';
-import { failureFromWire } from '../wire-errors.ts';
-import { eventFromWire } from '../wire-events.ts';
-import { promptAnswerFromWire, sessionFromWire, ticketFromWire } from '../wire-sessions.ts';
-import { type Cli, rowsOf } from './cli.ts';
+import type { WireClient } from '../client/wire-client.ts';
+import { failureFromWire } from '../wire/wire-errors.ts';
+import type { Cli } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Door } from './open-door.ts';
 import { ProgressLine } from './progress-line.ts';
@@ -113,8 +111,7 @@ class SessionPrompt {
   }
 
   async #through({ client, engine }: Door): Promise<number> {
-    client.listen((frame) => this.#hear(frame));
-    await client.request('subscribe', { session_id: this.#sessionId });
+    await client.follow({ sessionId: this.#sessionId }, (event) => this.#hear(event));
     if (this.#cli.interrupts.hasCome) return EXIT.cancelled;
     this.#client = client;
     this.#isAsked = true;
@@ -134,14 +131,11 @@ class SessionPrompt {
   }
 
   async #ask(client: WireClient): Promise<void> {
-    const answer = promptAnswerFromWire(
-      await client.request('submit_prompt', {
-        session_id: this.#sessionId,
-        content: this.#content,
-        when_busy: 'queue',
-        prompt_id: this.#promptId,
-      }),
-    );
+    const answer = await client.prompt(this.#sessionId, {
+      content: this.#content,
+      whenBusy: 'queue',
+      promptId: this.#promptId,
+    });
     this.#answer = answer;
     if ('queued' in answer) {
       await this.#say(`queued (position ${answer.position}, ticket ${answer.ticketId})`);
@@ -166,9 +160,7 @@ class SessionPrompt {
     return Promise.race([this.#ending, lost]);
   }
 
-  async #hear(frame: WireFields): Promise<void> {
-    const event = eventFromWire(frame);
-    if (event === null) return;
+  async #hear(event: OffstageEvent): Promise<void> {
     this.#heard += 1;
     if (event.type === 'session.output' || event.type === 'session.turn_ended') await this.#turn.take(event);
     else if (event.type === 'resync') this.#hasMissed = true;
@@ -196,7 +188,7 @@ class SessionPrompt {
       for (let rounds = 0; rounds < 2; ) {
         await this.#cli.pause(LOOK_EVERY_MS);
         const heard = this.#heard;
-        const view = sessionFromWire(await client.request('get_session', { session_id: this.#sessionId }));
+        const view = await client.getSession(this.#sessionId);
         if (view.pending !== null && view.pending?.requestId !== this.#questionShown && this.#turn.generation > 0) {
           this.#questionShown = view.pending.requestId;
           const options = clipped(printable(JSON.stringify(view.pending.options)), OPTIONS_CHARACTERS);
@@ -217,9 +209,8 @@ class SessionPrompt {
     try {
       // Between the two it may get its turn: then the second round finds that.
       for (let rounds = 0; rounds < 2; rounds++) {
-        const fields = { session_id: this.#sessionId, prompt_id: this.#promptId };
-        const { changed } = await client.request('interrupt_session', fields);
-        if (changed === true || (await this.#leaveLine(client))) return;
+        const { changed } = await client.interrupt(this.#sessionId, { promptId: this.#promptId });
+        if (changed || (await this.#leaveLine(client))) return;
       }
     } catch {
       // It has ended, or the connection has: whoever waits hears of it.
@@ -228,15 +219,13 @@ class SessionPrompt {
 
   /** Whether it was still waiting in line. */
   async #leaveLine(client: WireClient): Promise<boolean> {
-    const { tickets } = await client.request('list_tickets', { session_id: this.#sessionId });
-    const listed = rowsOf(tickets)
-      .map(ticketFromWire)
-      .find(({ promptId }) => promptId === this.#promptId);
+    const tickets = await client.tickets(this.#sessionId);
+    const listed = tickets.find(({ promptId }) => promptId === this.#promptId);
     // A long line is not listed to its end.
     const ticketId = listed?.ticketId ?? (this.#answer !== null && 'queued' in this.#answer ? this.#answer.ticketId : null);
     if (ticketId === null) return false;
     try {
-      await client.request('cancel_ticket', { ticket_id: ticketId });
+      await client.cancelTicket(ticketId);
       return true;
     } catch (error) {
       if (isOffstageError(error, 'ticket.not_found')) return false;

@@ -4,7 +4,8 @@ import { finalTextOf } from '../../model/cards.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { isTerminal, type JobView } from '../../model/records.ts';
 import type { WaitManyEntry, WaitManyOptions } from '../../model/requests.ts';
-import { type Caller, isView } from './caller.ts';
+import { isView } from '../requests/reach.ts';
+import type { Caller } from './caller.ts';
 import { DEFAULT_TIMEOUT_MS, LONGEST_TIMEOUT_MS } from './job-output.ts';
 import { type AgentTool, defineTool, type ToolParameters } from './tool.ts';
 

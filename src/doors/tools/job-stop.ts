@@ -1,7 +1,7 @@
 /** The tool that ends a background job (seed 000 D10). */
 import type { Offstage } from '../../engine/offstage.ts';
 import { isTerminal } from '../../model/records.ts';
-import { isView } from './caller.ts';
+import { isView } from '../requests/reach.ts';
 import { type AgentTool, defineTool, type ToolParameters } from './tool.ts';
 
 const DESCRIPTION = `Ends a background job that is not needed any more, with everything it has started. Answers {ok, status}: with ok true it has ended or is ending, which may take a moment; a job that had ended before stays as it is. You are not told of the end of a job that you have stopped.`;
