@@ -11,16 +11,25 @@ const run = promisify(execFile);
 describe('the packed package, installed into an empty project', () => {
   let folder = '';
   let tarball = '';
+  let paths: readonly string[] = [];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'offstage-package-'));
     const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: ROOT });
-    const parsed = JSON.parse(stdout) as readonly { filename: string }[] | Record<string, { filename: string }>;
-    const [packed] = Array.isArray(parsed) ? parsed : Object.values(parsed);
-    tarball = join(folder, (packed as { filename: string }).filename);
+    type Packed = { readonly filename: string; readonly files: readonly { readonly path: string }[] };
+    const parsed = JSON.parse(stdout) as readonly Packed[] | Record<string, Packed>;
+    const [packed] = (Array.isArray(parsed) ? parsed : Object.values(parsed)) as readonly Packed[];
+    tarball = join(folder, (packed as Packed).filename);
+    paths = (packed as Packed).files.map(({ path }) => path);
     writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
     await run('npm', ['install', '--no-audit', '--no-fund', tarball], { cwd: folder });
   }, 180_000);
+
+  it('has the dashboard and its charts, and nothing that only the build has a use for', () => {
+    for (const path of ['index.html', 'charts/job.svg', 'charts/supervisor.svg'])
+      expect(paths).toContain(`dist/dashboard/${path}`);
+    expect(paths.filter((path) => path.split('/').some((part) => part.startsWith('.')))).toEqual([]);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

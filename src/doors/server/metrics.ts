@@ -28,24 +28,26 @@ export class Metrics {
   readonly #requests = new Map<string, { readonly labels: Labels; count: number; seconds: number }>();
   readonly #refused = new Map<string, number>();
   readonly #delay = monitorEventLoopDelay({ resolution: 20 });
-  readonly #stop: () => void;
   #audited = 0;
 
   constructor(offstage: Offstage, figures: () => ServerFigures) {
     this.#offstage = offstage;
     this.#figures = figures;
+  }
+
+  /** Counts from now on, until the returned function is called. */
+  begin(): () => void {
     this.#delay.enable();
-    this.#stop = observeCalls(offstage, (call, isMutating) => this.#count(call, isMutating));
+    const stop = observeCalls(this.#offstage, (call, isMutating) => this.#count(call, isMutating));
+    return () => {
+      stop();
+      this.#delay.disable();
+    };
   }
 
   /** Somebody was not let in. */
   refused(code: string): void {
     this.#refused.set(code, (this.#refused.get(code) ?? 0) + 1);
-  }
-
-  end(): void {
-    this.#stop();
-    this.#delay.disable();
   }
 
   text(): string {

@@ -189,6 +189,8 @@ class RunningServer implements OffstageServer {
     this.#http.removeAllListeners('error').on('error', () => {});
     this.#port = (this.#http.address() as AddressInfo).port;
     this.#gate.port = this.#port;
+    // Not before it listens: where nothing listens, nothing has to be undone.
+    this.#undo.push(this.#metrics.begin());
     try {
       this.#undo.push(this.#offstage.doors.beforeClose(() => this.close()));
     } catch (error) {
@@ -199,7 +201,6 @@ class RunningServer implements OffstageServer {
     if (onAudit !== null) {
       this.#undo.push(observeCalls(this.#offstage, (call, isMutating) => (isMutating ? onAudit(call) : undefined)));
     }
-    this.#undo.push(() => this.#metrics.end());
     const heart = setInterval(() => this.#beat(), heartbeatMs);
     this.#undo.push(() => clearInterval(heart));
   }
