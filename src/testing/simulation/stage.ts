@@ -16,6 +16,13 @@ export type Settled =
   | { readonly isOk: true; readonly value: unknown }
   | { readonly isOk: false; readonly code: string; readonly error: unknown };
 
+/** What is noted at the beginning and at the end of a call. */
+export interface CallMoments {
+  /** Called with its number, before the verb is. */
+  begun?(call: number): void;
+  over?(call: number): void;
+}
+
 /** Ids by the step that made them. */
 export interface Names {
   add(key: string, id: string): void;
@@ -42,8 +49,10 @@ export interface Life {
   onLetGo(callback: () => void): void;
   /** Counts up over all lives; for runs, agents and calls. */
   nextNumber(what: 'run' | 'agent' | 'call' | 'observer'): number;
-  /** Calls a verb and notes it (STG1). `signal`: the one handed to the verb, if any. */
-  call(verb: string, args: readonly unknown[], act: () => unknown, by?: Caller): Promise<Settled>;
+  /** Calls a verb and notes it (STG1). */
+  call(verb: string, args: readonly unknown[], act: () => unknown, by?: Caller, moments?: CallMoments): Promise<Settled>;
+  /** A body, or an observer, cancels a job. */
+  cancel(jobId: string, by: Caller): Promise<Settled>;
 }
 
 /** What one step of a person gets. */
