@@ -28,7 +28,14 @@ export function plannedExecutors(life: Life, jobs: Names): Executors {
   const forced = new Map<string, () => void>();
   return {
     plain: run,
-    strict: { run, capabilities: { strictStart: true, workload: 'monitor' } },
+    // Notes a process, as one that starts commands does.
+    strict: {
+      run: async (job, context) => {
+        void context.execution.launched({ pid: 1 + (job.createdAt % 30_000), startTime: 'then', bootId: 'this' });
+        return run(job, context);
+      },
+      capabilities: { strictStart: true, workload: 'monitor' },
+    },
     shell: { run, capabilities: { abortable: false, workload: 'shell' } },
     // Its bodies can be ended by force, as processes can.
     forced: {

@@ -6,6 +6,7 @@
  */
 
 import type { Offstage } from '../../engine/offstage.ts';
+import type { ReapVerdict } from '../../engine/recovery.ts';
 import { type Settings, settingsFrom } from '../../engine/settings.ts';
 import { startEngine } from '../../engine/start.ts';
 import { agentExecutor } from '../../executors/agent.ts';
@@ -19,6 +20,7 @@ import { Hops } from './hops.ts';
 import { LifeClock, type WorldTime } from './life-clock.ts';
 import { LifeStore } from './life-store.ts';
 import { watch } from './observers.ts';
+import { random } from './random.ts';
 import type { CallMoments, Life, Names, Settled } from './stage.ts';
 
 // Made once: with its stack it costs more than a step.
@@ -85,7 +87,7 @@ export class EngineLife implements Life {
       settings,
       store: this.store,
       executors: this.#executors(settings, options.executors ?? {}),
-      reap: async () => ({ verdict: 'gone', detail: 'there are no processes here' }),
+      reap: ({ executionId }) => this.#reap(executionId),
     });
     this.offstage = offstage;
     const { workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs } = settings;
@@ -100,6 +102,19 @@ export class EngineLife implements Life {
       seq: offstage.doors.seq,
     });
     watch(this, offstage);
+  }
+
+  /** What is found of a process of an earlier life: mostly nothing, sometimes something that cannot be looked into for a while. */
+  async #reap(executionId: string): Promise<ReapVerdict> {
+    await this.hop('reap');
+    const attempt = this.#ids++;
+    const verdict = random(this.seed, 'reap', executionId, attempt).weighted<ReapVerdict['verdict']>([
+      [6, 'gone'],
+      [2, 'killed'],
+      [1, 'not_ours'],
+      [2, 'unverified'],
+    ]);
+    return { verdict, detail: 'simulated' };
   }
 
   #executors(settings: Settings, own: Executors): ReadonlyMap<string, ReturnType<typeof resolveExecutor>> {
