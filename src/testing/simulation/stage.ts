@@ -11,10 +11,10 @@ import type { Executors } from '../../model/executor.ts';
 import type { Caller, FactBody } from './facts.ts';
 import type { Random } from './random.ts';
 
-/** How a call ended. */
+/** How a call ended; `call` is its number. */
 export type Settled =
-  | { readonly isOk: true; readonly value: unknown }
-  | { readonly isOk: false; readonly code: string; readonly error: unknown };
+  | { readonly call: number; readonly isOk: true; readonly value: unknown }
+  | { readonly call: number; readonly isOk: false; readonly code: string; readonly error: unknown };
 
 /** What is noted at the beginning and at the end of a call. */
 export interface CallMoments {
