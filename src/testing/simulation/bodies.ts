@@ -31,7 +31,7 @@ export function plannedExecutors(life: Life, jobs: Names): Executors {
     // Notes a process, as one that starts commands does.
     strict: {
       run: async (job, context) => {
-        void context.execution.launched({ pid: 1 + (job.createdAt % 30_000), startTime: 'then', bootId: 'this' });
+        await context.execution.launched({ pid: 1_000 + (job.createdAt % 30_000), startTime: 'then', bootId: 'this' });
         return run(job, context);
       },
       capabilities: { strictStart: true, workload: 'monitor' },

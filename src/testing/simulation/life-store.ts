@@ -19,6 +19,7 @@ export class LifeStore implements Store {
   readonly #note: (fact: FactBody) => void;
   #readFailures = 0;
   #tail: Promise<unknown> = Promise.resolve();
+  readonly #reads = new Set<Promise<unknown>>();
 
   constructor(rows: Store, hops: Hops, note: (fact: FactBody) => void) {
     this.controlled = controlledStore(rows);
@@ -74,13 +75,20 @@ export class LifeStore implements Store {
   }
 
   close(): Promise<void> {
-    return this.#answered(
-      this.#tail.then(() => this.controlled.close()),
-      'closed',
-    );
+    // What has begun is waited for (STO4), reads too.
+    const closed = Promise.allSettled([this.#tail, ...this.#reads]).then(() => this.controlled.close());
+    return this.#answered(closed, 'closed');
   }
 
-  async #read<Result>(act: () => Promise<Result>): Promise<Result> {
+  #read<Result>(act: () => Promise<Result>): Promise<Result> {
+    const reading = this.#readNow(act);
+    this.#reads.add(reading);
+    const over = (): void => void this.#reads.delete(reading);
+    reading.then(over, over);
+    return reading;
+  }
+
+  async #readNow<Result>(act: () => Promise<Result>): Promise<Result> {
     await this.#hops.hop('read');
     if (this.#readFailures > 0) {
       this.#readFailures -= 1;

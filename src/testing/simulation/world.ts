@@ -118,7 +118,7 @@ export class World {
   async #openLife(): Promise<EngineLife | null> {
     if (this.#life !== null) {
       if (!this.#life.isClosed) return this.#life;
-      this.#rows = await this.#life.store.controlled.tear();
+      await this.#leaveClosed(this.#life);
     }
     while (!this.#hasEnough) {
       const life = new EngineLife(this, this.#lives + 1, this.#rows);
@@ -298,10 +298,17 @@ export class World {
     void life
       .call('close', [], () => offstage.close())
       .then(() => {
-        // It is over: the next step opens another one on what it has left.
         life.isClosed = true;
-        this.note({ type: 'closed' });
       });
+  }
+
+  /** Slow readers read to their end; then the next engine is opened on what the closed one has left. */
+  async #leaveClosed(life: EngineLife): Promise<void> {
+    await this.#settle(life);
+    this.note({ type: 'closed' });
+    this.#rows = await life.store.controlled.tear();
+    this.#life = null;
+    this.#canStore = true;
   }
 
   async #close(life: EngineLife): Promise<void> {
@@ -310,7 +317,9 @@ export class World {
     for (let minutes = 0; minutes < 60 && !life.isClosed && !this.#hasEnough; minutes++) await this.#advance(life, 60_000);
     if (!life.isClosed) {
       this.note({ type: 'never-rests', pending: ['close'] });
+      return;
     }
+    await this.#leaveClosed(life);
   }
 
   async #rest(life: EngineLife, isLast: boolean): Promise<void> {
