@@ -171,11 +171,11 @@ export class EngineLife implements Life {
       this.note({ type: 'answered', call, verb, value: withoutPromises(value) });
       if (verb === 'spawn' || verb === 'run') this.#remember(value);
       this.#follow(verb, call, value, by);
-      return { isOk: true, value };
+      return { call, isOk: true, value };
     } catch (error) {
       const code = isOffstageError(error) ? error.code : 'none';
       this.note({ type: 'refused', call, verb, code, message: messageOf(error) });
-      return { isOk: false, code, error };
+      return { call, isOk: false, code, error };
     } finally {
       moments.over?.(call);
     }

@@ -4,8 +4,8 @@
  * SIM1  The same seed, steps and executors give the same facts, on every machine.
  * SIM2  The first violation ends the world, and is what is told.
  */
-import type { Agents } from '../../model/agent.ts';
 import type { Executors } from '../../model/executor.ts';
+import { simulatedAgents } from './agents.ts';
 import { notedExecutors, PLANNED_KINDS, plannedExecutors } from './bodies.ts';
 import { type Checker, type Guarantee, Violation } from './checker.ts';
 import { CHECKERS } from './checkers/index.ts';
@@ -13,7 +13,8 @@ import type { Fact } from './facts.ts';
 import { hostOptions } from './host.ts';
 import { jobActions, type OwnInputs } from './job-actions.ts';
 import { Known } from './known.ts';
-import type { Action, Life } from './stage.ts';
+import { sessionActions } from './session-actions.ts';
+import type { Life } from './stage.ts';
 import { World } from './world.ts';
 
 /** What to simulate. */
@@ -116,7 +117,3 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   if (broken !== null) throw (broken as { readonly error: unknown }).error;
   return { seed, steps: taken, facts: world.facts, lives, elapsedMs: world.time.elapsedMs, violation };
 }
-
-// Until the agents' own rooms are there.
-const sessionActions: readonly Action[] = [];
-const simulatedAgents = (_: Life): Agents => ({});

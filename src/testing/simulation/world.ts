@@ -236,14 +236,14 @@ export class World {
         },
       ],
       [
-        2,
+        1,
         () => {
           this.#canStore = false;
           controlled.failAll(full);
           did('the disk is full');
         },
       ],
-      [4, () => this.#heal(life)],
+      [8, () => this.#heal(life)],
       [
         1,
         () => {

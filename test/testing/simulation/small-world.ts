@@ -47,6 +47,8 @@ export function smallLife(seed: number): SmallLife {
     note,
     onLetGo: (callback) => (isLetGo ? callback() : void onLetGo.push(callback)),
     nextNumber,
+    // Only bodies and observers do, and there are none here.
+    cancel: () => Promise.reject(new Error('nobody cancels jobs in a small world')),
     async call(verb, args, act, by = { who: 'person' }) {
       const call = nextNumber('call');
       note({ type: 'asked', call, by, verb, args });
