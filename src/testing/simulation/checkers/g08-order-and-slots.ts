@@ -109,7 +109,7 @@ class Pool {
           `run ${run} is of ${jobId}, number ${job.ordinal}; run ${other.run}, called before, is of ${other.jobId}, number ${other.ordinal}`,
         );
     }
-    if (fact.isWaited || this.#awaited.has(jobId) || (job.record.wait && job.record.parentJobId !== null)) return;
+    if (this.#awaited.has(jobId) || (job.record.wait && job.record.parentJobId !== null)) return;
     this.#starts.push({ run, jobId, ordinal: job.ordinal, sessionId, maybeFull: this.#maybeFull(job, known) });
   }
 

@@ -142,11 +142,12 @@ class Order {
       violate(`observer ${id} was told ${next} events of ${this.#told.length}: it lacks ${textOf(this.#told[next ?? 0])}`);
     }
     if (view.seq !== this.#seq) violate(`the snapshot is as of ${view.seq}, and observer 0 was told up to ${this.#seq}`);
-    const isTrimmed = known.events.size > 0 && !known.events.has(1);
-    let seq = 0;
+    let seq = view.logAfter;
+    // The log begins later: what was before is too old, or there is nothing.
+    const isTrimmed = Math.min(...known.events.keys()) > seq + 1;
     for (const [index, event] of view.log.entries()) {
       if (event.type === 'resync') {
-        const isExplained = this.#hadPowerLoss || (index === 0 && (isTrimmed || known.events.size === 0));
+        const isExplained = this.#hadPowerLoss || (index === 0 && isTrimmed);
         if (!isExplained) violate(`the log has a gap that nothing explains, after ${seq}: ${textOf(event)}`);
         if (event.seq < seq) violate(`the log goes back from ${seq} to ${event.seq}`);
         seq = event.seq;

@@ -1,8 +1,8 @@
 /**
  * G14: a waiter settles exactly once.
  *
- * WTR1  No call is settled twice, or without having been made. At the last rest of a life no wait is open; after its close none is that was open at
- *       a rest before. What does not wait for any end is answered by the next rest.
+ * WTR1  No call is settled twice, or without having been made. No wait is open at the last rest of a life, nor after its
+ *       close. What does not wait for any end is answered by the next rest.
  * WTR2  A wait is answered with an end, or with `timedOut`: not before its time, and, but for what stood still and for slots, not after it. A job that
  *       failed or was cancelled rejects none.
  * WTR3  `waitMany` and `plan.run` answer an entry for each id, in order. `any` needs one end; `all` needs every one.
@@ -57,8 +57,6 @@ interface OpenWait {
   /** Counts facts. */
   readonly moment: number;
   readonly stoodStillMs: number;
-  /** It was there when everything was at rest, so nothing but its end can be under way. */
-  hasRested: boolean;
 }
 
 class Waits {
@@ -85,7 +83,7 @@ class Waits {
         if (this.#made.has(fact.call)) violate(`call ${fact.call} was made twice`);
         this.#made.add(fact.call);
         if (!WAITS.has(fact.verb) && !AT_ONCE.has(fact.verb)) break;
-        this.#open.set(fact.call, { asked: fact, moment: this.#moment, stoodStillMs: known.stoodStillMs, hasRested: false });
+        this.#open.set(fact.call, { asked: fact, moment: this.#moment, stoodStillMs: known.stoodStillMs });
         break;
       case 'told':
         if (fact.event.type === 'job.created' && fact.observer === 0) this.#toldAt.set(fact.event.jobId, this.#moment);
@@ -98,9 +96,8 @@ class Waits {
         this.#judgeRest(fact, known);
         break;
       case 'closed':
-        for (const [call, { asked, hasRested }] of this.#open) {
-          if (hasRested) violate(`${describe(asked)}, call ${call}, is open, and the engine has closed`);
-        }
+        for (const [call, { asked }] of this.#open)
+          violate(`${describe(asked)}, call ${call}, is open, and the engine has closed`);
         break;
       default:
     }
@@ -173,7 +170,6 @@ class Waits {
     for (const [call, open] of this.#open) {
       const { asked, stoodStillMs } = open;
       const wrong: Violate = (what) => violate(`${describe(asked)}, call ${call}, is open at rest, and ${what}`);
-      open.hasRested = true;
       if (AT_ONCE.has(asked.verb)) wrong('it waits for nothing');
       if (view.isLast) wrong('everything was let go');
       if (known.calls.get(call)?.gaveUp === true && asked.by.who !== 'body' && asked.verb !== 'plan.run')

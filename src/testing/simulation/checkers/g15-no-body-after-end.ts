@@ -42,11 +42,6 @@ class Bodies {
           troubles: this.#trouble.isOn ? null : this.#trouble.times,
         });
         break;
-      case 'body.waits':
-      case 'body.told':
-        if (this.#bodyOf(fact.jobId, known)?.settled != null)
-          violate(`run ${fact.run} of ${fact.jobId} had settled: ${fact.type}`);
-        break;
       case 'wrote':
         if (known.isOpen && fact.outcome !== 'failed') this.#judgeWrote(fact, known);
         break;
