@@ -50,10 +50,16 @@ export class Cards {
     // Of what is accepted while the store is read nothing is missed: it comes later.
     const bound = Math.min(before, loop.lastOrdinal + 1);
     const isAsked = ({ base }: Pick<StoredJob, 'base'>): boolean => base.ordinal < bound && callerOf(base) === sessionId;
+    // What is live now answers from memory, whatever the store says of it by then.
+    const liveOrdinals = new Set<number>();
     const live: LiveJob[] = [];
-    for (const job of jobs.values()) if (job.committed !== null && isAsked(job)) live.push(job);
+    for (const job of jobs.values()) {
+      liveOrdinals.add(job.base.ordinal);
+      if (job.committed !== null && isAsked(job)) live.push(job);
+    }
     const placed = live.slice(-limit).map(liveCard);
-    placed.push(...(await rows.listFinished({ before: bound, sessionId, matches: isAsked, limit })).map(storedCard));
+    const isEnded = (job: StoredJob): boolean => !liveOrdinals.has(job.base.ordinal) && isAsked(job);
+    placed.push(...(await rows.listFinished({ before: bound, sessionId, matches: isEnded, limit })).map(storedCard));
     placed.push(...(await keptCardsOf(store, sessionId, bound, limit)));
     // Ended, or pruned, between two reads, it is there twice.
     const known = new Map(placed.map((one) => [one.ordinal, one.card]));
