@@ -9,5 +9,13 @@ export {
 export { type ControlledStore, controlledStore } from './controlled-store.ts';
 export { cardChecker, type EventChecker, eventChecks, lifecycleChecker, sequenceChecker } from './event-checkers.ts';
 export { type HeldPoint, type PauseControl, type PausePoint, pausePoints } from './pause-at.ts';
+export { type Check, type Checker, type Guarantee, Violation } from './simulation/checker.ts';
+export { CHECKERS } from './simulation/checkers/index.ts';
+export type { Caller, Fact, FactBody, FactHead, FactOf, FactType, LifeSettings, RestView } from './simulation/facts.ts';
+export type { Known, KnownAgent, KnownBody, KnownCall } from './simulation/known.ts';
+export { type Shrunk, shrink } from './simulation/shrink.ts';
+export { type FoundViolation, type SimulationOptions, type SimulationResult, simulate } from './simulation/simulate.ts';
+export type { Life } from './simulation/stage.ts';
+export { isAbout, lineOf } from './simulation/trace.ts';
 export { type StoreConformanceOptions, type StoreManifest, type StoreUnderTest, storeConformance } from './store-conformance.ts';
 export { type VirtualClock, virtualClock } from './virtual-clock.ts';

@@ -6,7 +6,7 @@
  */
 import type { SessionView, TaskView, WorkloadView } from '../../model/activity.ts';
 import type { Card } from '../../model/cards.ts';
-import type { OffstageEvent, RecordEvent } from '../../model/events.ts';
+import type { OffstageEvent } from '../../model/events.ts';
 import type { JobView } from '../../model/records.ts';
 import type { Durability, Health } from '../../model/requests.ts';
 import type { PromptTicket } from '../../model/session-requests.ts';
@@ -45,8 +45,9 @@ export interface RestView {
   readonly health: Health;
   /** Of the snapshot that sessions and tasks are from. */
   readonly seq: number;
-  /** What a reader who begins at 0 is told now, up to `seq`; the first may be `resync`. */
+  /** What a reader who begins after `logAfter` is told now, up to `seq`; the first may be `resync`. */
   readonly log: readonly OffstageEvent[];
+  readonly logAfter: number;
   /** Whether writes can succeed; while they cannot, reads show the last commit. */
   readonly canStore: boolean;
   /** The last one of this life, after everything was let go: whatever waits now waits for ever. */
@@ -168,4 +169,3 @@ export type FactBody =
 export type Fact = FactHead & FactBody;
 export type FactType = Fact['type'];
 export type FactOf<Type extends FactType> = Extract<Fact, { readonly type: Type }>;
-export type ToldRecord = RecordEvent;

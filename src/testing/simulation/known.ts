@@ -90,6 +90,8 @@ export class Known {
   readonly #sessions = new Map<string, SessionRow>();
   readonly #tasks = new Map<string, TaskRow>();
   readonly #events = new Map<number, RecordEvent>();
+  /** The numbers that lie in a segment, by its key. */
+  readonly #segments = new Map<string, readonly number[]>();
   readonly #values = new Map<string, string>();
   readonly #calls = new Map<number, Mutable<KnownCall>>();
   readonly #bodies = new Map<number, Mutable<KnownBody>>();
@@ -224,7 +226,8 @@ export class Known {
 
   #replaceRows({ left }: FactOf<'crashed'>): void {
     const before = new Map(this.#jobs);
-    for (const table of [this.#jobs, this.#jobIdOfRow, this.#sessions, this.#tasks, this.#events, this.#values]) table.clear();
+    for (const table of [this.#jobs, this.#jobIdOfRow, this.#sessions, this.#tasks, this.#events, this.#segments, this.#values])
+      table.clear();
     this.seq = 0;
     this.#apply(left.map(({ key, value }) => ({ type: 'put', key, value })));
     this.syncedSeq = this.seq;
@@ -294,11 +297,18 @@ export class Known {
 
   #applyEvents(key: string, value: string | undefined): void {
     if (key.endsWith('~')) return;
-    if (value === undefined) return;
-    for (const event of decodeSegment(key, value, '').events) {
-      this.#events.set(event.seq, event);
-      this.seq = Math.max(this.seq, event.seq);
+    // Of a batch that was denied another one may take the place, with fewer events, or none.
+    for (const seq of this.#segments.get(key) ?? []) this.#events.delete(seq);
+    this.#segments.delete(key);
+    if (value !== undefined) {
+      const { events } = decodeSegment(key, value, '');
+      for (const event of events) this.#events.set(event.seq, event);
+      this.#segments.set(
+        key,
+        events.map(({ seq }) => seq),
+      );
     }
+    this.seq = [...this.#segments.values()].reduce((highest, seqs) => Math.max(highest, seqs.at(-1) ?? 0), 0);
   }
 
   #applyRow<Row extends object>(table: Map<string, Row>, key: string, row: Row | { readonly removed: number } | null): void {

@@ -11,10 +11,17 @@ import type { Executors } from '../../model/executor.ts';
 import type { Caller, FactBody } from './facts.ts';
 import type { Random } from './random.ts';
 
-/** How a call ended. */
+/** How a call ended; `call` is its number. */
 export type Settled =
-  | { readonly isOk: true; readonly value: unknown }
-  | { readonly isOk: false; readonly code: string; readonly error: unknown };
+  | { readonly call: number; readonly isOk: true; readonly value: unknown }
+  | { readonly call: number; readonly isOk: false; readonly code: string; readonly error: unknown };
+
+/** What is noted at the beginning and at the end of a call. */
+export interface CallMoments {
+  /** Called with its number, before the verb is. */
+  begun?(call: number): void;
+  over?(call: number): void;
+}
 
 /** Ids by the step that made them. */
 export interface Names {
@@ -42,8 +49,10 @@ export interface Life {
   onLetGo(callback: () => void): void;
   /** Counts up over all lives; for runs, agents and calls. */
   nextNumber(what: 'run' | 'agent' | 'call' | 'observer'): number;
-  /** Calls a verb and notes it (STG1). `signal`: the one handed to the verb, if any. */
-  call(verb: string, args: readonly unknown[], act: () => unknown, by?: Caller): Promise<Settled>;
+  /** Calls a verb and notes it (STG1). */
+  call(verb: string, args: readonly unknown[], act: () => unknown, by?: Caller, moments?: CallMoments): Promise<Settled>;
+  /** A body, or an observer, cancels a job. */
+  cancel(jobId: string, by: Caller): Promise<Settled>;
 }
 
 /** What one step of a person gets. */

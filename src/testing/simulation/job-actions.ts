@@ -1,0 +1,248 @@
+/**
+ * What people do to jobs: spawn, cancel, wait, look, prune, and all of it wrongly now and then.
+ *
+ * JAC1  An action begins its calls and does not wait for them; what it makes is named by its step.
+ */
+
+import { JOB_STATUSES } from '../../model/records.ts';
+import type { ListQuery, SpawnOptions } from '../../model/requests.ts';
+import { bodyPlan, someMs } from './body-plan.ts';
+import { attachObserver } from './observers.ts';
+import type { Action, Stage } from './stage.ts';
+
+/** Kinds of a host's own, each with a way to make inputs. */
+export type OwnInputs = Readonly<Record<string, (dice: Stage['random']) => unknown>>;
+
+const NOBODY = 'job_of_nobody';
+const someJob = ({ jobs, random }: Stage): string => (random.chance(0.03) ? NOBODY : (jobs.pick(random) ?? NOBODY));
+const someSession = ({ sessions, random }: Stage): string | undefined => (random.chance(0.3) ? undefined : sessions.pick(random));
+const given = <Value>(name: string, value: Value | undefined): object => (value === undefined ? {} : { [name]: value });
+
+/** The waits of people: with and without limits, some of them given up. */
+function howLong(stage: Stage): {
+  readonly options: { timeoutMs?: number | null; signal?: AbortSignal };
+  giveUpOf(call: number): void;
+} {
+  const { random: dice, life } = stage;
+  const timeoutMs = dice.weighted<number | null | undefined>([
+    [3, undefined],
+    [3, null],
+    [2, 0],
+    [2, someMs(dice)],
+  ]);
+  const options = timeoutMs === undefined ? {} : { timeoutMs };
+  if (!dice.chance(0.25)) return { options, giveUpOf: () => {} };
+  const controller = new AbortController();
+  const afterMs = someMs(dice);
+  return {
+    options: { ...options, signal: controller.signal },
+    giveUpOf: (call) =>
+      void life.pause(afterMs).then(() => {
+        life.note({ type: 'gave-up', call });
+        controller.abort(new Error('nobody waits any more'));
+      }),
+  };
+}
+
+/** Actions on jobs; `kinds` follow plans, `inputs` belong to kinds of the host. */
+export function jobActions(kinds: readonly string[], inputs: OwnInputs): readonly Action[] {
+  const allKinds = [...kinds, ...Object.keys(inputs)];
+  const content = (stage: Stage, kind: string): { readonly input: unknown } => {
+    const own = inputs[kind];
+    if (own !== undefined) return { input: own(stage.random) };
+    if (kind === 'agent') return { input: { prompt: `job of step ${stage.step}` } };
+    return { input: { plan: bodyPlan(stage.random, kinds) } };
+  };
+  const optionsOf = (stage: Stage): SpawnOptions => {
+    const { random: dice } = stage;
+    const kind = dice.chance(0.08) && inputs.agent === undefined ? 'agent' : dice.pick(allKinds);
+    return {
+      kind,
+      subject: `s${stage.step}`,
+      ...content(stage, kind),
+      ...given('sessionId', someSession(stage)),
+      ...(dice.chance(0.15) ? given('callerSessionId', stage.sessions.pick(dice)) : {}),
+      ...(dice.chance(0.15) ? given('parentJobId', stage.jobs.pick(dice)) : {}),
+      ...(dice.chance(0.15) ? { wait: true } : {}),
+      ...(dice.chance(0.15) ? { parentMessageId: `m${stage.step % 5}` } : {}),
+      ...(dice.chance(0.2) ? { timeoutMs: someMs(dice) } : {}),
+      ...(dice.chance(0.1) ? { idleTimeoutMs: someMs(dice) } : {}),
+    };
+  };
+  const spawn = (stage: Stage, options: SpawnOptions) =>
+    stage.life.call('spawn', [options], () => stage.offstage.spawn(options as never));
+
+  return [
+    { verb: 'spawn', weight: 30, act: (stage) => void spawn(stage, optionsOf(stage)) },
+    {
+      // The same request twice, with the host's own id; cancelled in the same tick now and then.
+      verb: 'spawn',
+      weight: 5,
+      act: (stage) => {
+        const { random: dice } = stage;
+        const jobId = dice.chance(0.3) ? someJob(stage) : `own_${stage.step}`;
+        const options = { ...optionsOf(stage), jobId };
+        void spawn(stage, options);
+        if (dice.chance(0.5)) void spawn(stage, dice.chance(0.7) ? options : { ...options, subject: 'another' });
+        if (dice.chance(0.4)) void stage.life.cancel(jobId, { who: 'person' });
+      },
+    },
+    {
+      verb: 'spawn',
+      weight: 2,
+      act: (stage) => {
+        const bad = stage.random.pick<unknown>([
+          { kind: 'nobody knows it' },
+          { kind: 'plain', sessionId: 'nowhere' },
+          { kind: 'plain', input: () => {} },
+          { kind: 'plain', jobId: '' },
+          { kind: 'plain', timeoutMs: Number.NaN },
+          { kind: 'plain', parentJobId: NOBODY },
+          { kind: 'agent', agentId: 'nobody', input: { prompt: 'x' } },
+          { kind: 'plain', sesionId: 'a typing error' },
+          null,
+        ]);
+        void spawn(stage, bad as SpawnOptions);
+      },
+    },
+    {
+      verb: 'run',
+      weight: 3,
+      act: (stage) => {
+        const options = optionsOf(stage);
+        const { options: more, giveUpOf } = howLong(stage);
+        const { signal } = more;
+        void stage.life.call(
+          'run',
+          [options],
+          () => stage.offstage.run(options as never, signal === undefined ? {} : { signal }),
+          { who: 'person' },
+          { begun: giveUpOf },
+        );
+      },
+    },
+    {
+      verb: 'cancel',
+      weight: 12,
+      act: (stage) => {
+        const jobId = someJob(stage);
+        const options = stage.random.chance(0.3) ? { reason: `step ${stage.step}` } : {};
+        void stage.life.call('cancel', [jobId, options], () => stage.offstage.cancel(jobId, options));
+      },
+    },
+    {
+      verb: 'cancelMany',
+      weight: 2,
+      act: (stage) => {
+        const { random: dice } = stage;
+        const selector = dice.pick<() => object>([
+          () => ({ ids: [someJob(stage), someJob(stage), NOBODY] }),
+          () => ({ sessionId: stage.sessions.pick(dice) ?? 'nowhere' }),
+          () => ({ parentMessageId: `m${dice.integer(5)}` }),
+          () => ({ parentJobId: someJob(stage) }),
+          () => ({ taskId: stage.tasks.pick(dice) ?? 'nothing' }),
+        ])();
+        void stage.life.call('cancelMany', [selector], () => stage.offstage.cancelMany(selector));
+      },
+    },
+    {
+      verb: 'wait',
+      weight: 9,
+      act: (stage) => {
+        const jobId = someJob(stage);
+        const { options, giveUpOf } = howLong(stage);
+        const { signal: _, ...told } = options;
+        void stage.life.call(
+          'wait',
+          [jobId, told],
+          () => stage.offstage.wait(jobId, options),
+          { who: 'person' },
+          { begun: giveUpOf },
+        );
+      },
+    },
+    {
+      verb: 'waitMany',
+      weight: 4,
+      act: (stage) => {
+        const { random: dice } = stage;
+        const ids = Array.from({ length: dice.integer(5) }, () => someJob(stage));
+        const { options, giveUpOf } = howLong(stage);
+        const mode = dice.pick(['all', 'any'] as const);
+        const { signal: _, ...told } = options;
+        void stage.life.call(
+          'waitMany',
+          [ids, { mode, ...told }],
+          () => stage.offstage.waitMany(ids, { mode, ...options }),
+          { who: 'person' },
+          { begun: giveUpOf },
+        );
+      },
+    },
+    {
+      verb: 'plan.run',
+      weight: 2,
+      act: (stage) => {
+        const { random: dice } = stage;
+        const specs = Array.from({ length: 1 + dice.integer(4) }, (_, index) => {
+          const kind = dice.pick(kinds);
+          return { description: `s${stage.step}/${index}`, kind, input: { plan: bodyPlan(dice, kinds) } };
+        });
+        const options = { ...given('sessionId', someSession(stage)), parentMessageId: `p${stage.step}` };
+        void stage.life.call('plan.run', [specs, options], () => stage.offstage.plan.run(specs, options));
+        if (dice.chance(0.2)) {
+          const name = `p${stage.step}`;
+          void stage.life.call('plan.cancel', [name], () => stage.offstage.plan.cancel(name));
+        }
+      },
+    },
+    {
+      verb: 'get',
+      weight: 6,
+      act: (stage) => {
+        const jobId = someJob(stage);
+        void stage.life.call('get', [jobId], () => stage.offstage.get(jobId));
+      },
+    },
+    {
+      verb: 'list',
+      weight: 3,
+      act: (stage) => {
+        const { random: dice } = stage;
+        const query: ListQuery = {
+          ...(dice.chance(0.4) ? given('sessionId', stage.sessions.pick(dice)) : {}),
+          ...(dice.chance(0.4) ? { status: dice.pick(JOB_STATUSES) } : {}),
+          ...(dice.chance(0.3) ? { limit: 1 + dice.integer(20) } : {}),
+        };
+        void stage.life.call('list', [query], () => stage.offstage.list(query));
+      },
+    },
+    {
+      verb: 'history',
+      weight: 2,
+      act: (stage) => {
+        const jobId = someJob(stage);
+        const verb = stage.random.pick(['history', 'output'] as const);
+        void stage.life.call(verb, [jobId], () => stage.offstage[verb](jobId));
+      },
+    },
+    {
+      verb: 'snapshot',
+      weight: 1,
+      act: (stage) => void stage.life.call('snapshot', [], () => stage.offstage.snapshot()),
+    },
+    {
+      verb: 'prune',
+      weight: 0.5,
+      act: (stage) => {
+        const limits = stage.random.pick([{}, { maxJobs: 10 }, { maxAgeMs: 600_000 }, { maxAgeMs: -1 }]);
+        void stage.life.call('prune', [limits], () => stage.offstage.prune(limits));
+      },
+    },
+    {
+      verb: 'events',
+      weight: 2,
+      act: ({ life, offstage, jobs, random }) => attachObserver({ life, offstage, jobs, random }),
+    },
+  ];
+}
