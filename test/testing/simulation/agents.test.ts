@@ -150,10 +150,11 @@ describe('with an engine', () => {
     }
   });
 
-  it('every call is settled in the end, and so is every prompt', () => {
+  it('every call is settled in the end, and so is every prompt; every agent is gone', () => {
     for (const { known } of worlds) {
       expect([...known.calls.values()].filter((call) => call.settled === null)).toEqual([]);
       expect([...known.agents.values()].filter((agent) => agent.openPrompts.size > 0)).toEqual([]);
+      expect([...known.agents.values()].filter((agent) => !agent.isGone)).toEqual([]);
     }
   });
 
