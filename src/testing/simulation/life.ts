@@ -91,12 +91,12 @@ export class EngineLife implements Life {
     });
     this.offstage = offstage;
     const { workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs } = settings;
-    const { interruptGraceMs, outOfTurnIdleMs, display, admission, notices } = settings;
+    const { interruptGraceMs, turnTimeoutMs, stallFailMs, outOfTurnIdleMs, display, admission, notices } = settings;
     this.note({
       type: 'opened',
       settings: {
         ...{ workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs },
-        ...{ interruptGraceMs, outOfTurnIdleMs, display, admission, notices },
+        ...{ interruptGraceMs, turnTimeoutMs, stallFailMs, outOfTurnIdleMs, display, admission, notices },
       },
       epoch: offstage.doors.epoch,
       seq: offstage.doors.seq,

@@ -14,6 +14,7 @@ import type { Known, KnownCall } from '../known.ts';
 import { AskBook } from './ask-book.ts';
 import { TicketBook } from './ticket-book.ts';
 import { admissionOf, isLoaded, isOwn, type Page, TurnBook } from './turn-book.ts';
+import { WriteWatch } from './write-watch.ts';
 
 const violate = violating('G10');
 
@@ -32,6 +33,7 @@ const ENDING: readonly string[] = ['tasks.stop', 'sessions.stop', 'tasks.remove'
 class Watch {
   readonly #turns = new TurnBook();
   readonly #tickets = new TicketBook(violate);
+  readonly #writes = new WriteWatch();
   readonly #asks = new AskBook(violate, this.#tickets);
   /** The highest generation of each session. */
   readonly #newest = new Map<string, number>();
@@ -46,6 +48,7 @@ class Watch {
   take(fact: Fact, known: Known): void {
     if (fact.type === 'agent.prompted' && fact.jobId === null) this.#assertMayBeAsked(fact, known);
     this.#turns.note(fact, known);
+    this.#writes.note(fact);
     switch (fact.type) {
       case 'crashed':
       case 'closed':
@@ -74,7 +77,7 @@ class Watch {
         this.#quiet.delete(fact.sessionId);
         break;
       case 'told':
-        if (fact.observer === 0) this.#told(fact.event, known);
+        if (fact.observer === 0) this.#told(fact.event, fact.at, known);
         break;
       case 'rested':
         this.#rested(fact.view, known);
@@ -147,7 +150,7 @@ class Watch {
       violate(`call ${call} has cancelled ticket ${ticketId}, which is told to be ${ticket.end ?? 'queued'}`);
   }
 
-  #told(event: OffstageEvent, known: Known): void {
+  #told(event: OffstageEvent, at: number, known: Known): void {
     if (event.type === 'session.ticket') {
       this.#quiet.delete(event.sessionId);
       this.#tickets.told(event, this.#asks.originOf(event.sessionId, event.promptId));
@@ -155,14 +158,14 @@ class Watch {
       if (this.#ended.has(event.generation))
         violate(`ticket ${event.ticketId} is accepted as generation ${event.generation}, whose end was told before`);
       this.#asks.served(event, this.#turns.pages);
-    } else if (event.type === 'session.turn_ended') this.#turnEnded(event, known);
+    } else if (event.type === 'session.turn_ended') this.#turnEnded(event, at, known);
     else if (event.type === 'session.removed') this.#asks.removed(event.sessionId);
     else if (event.type === 'session.activity_changed' && event.foregroundActivity === 'generating')
       this.#quiet.delete(event.sessionId);
   }
 
   /** ONP4. */
-  #turnEnded({ sessionId, generation }: Extract<OffstageEvent, { type: 'session.turn_ended' }>, known: Known): void {
+  #turnEnded({ sessionId, generation }: Extract<OffstageEvent, { type: 'session.turn_ended' }>, at: number, known: Known): void {
     const name = `generation ${generation} of ${sessionId} is told to have ended`;
     if (!(generation > 0)) violate(`${name}, and is none`);
     const before = this.#ended.get(generation);
@@ -174,7 +177,10 @@ class Watch {
     this.#turns.told(page);
     const agent = known.agents.get(page.prompted.agent);
     const isEnding = agent === undefined || !isLoaded(agent) || this.#isClosing || this.#isStopped(sessionId, known);
-    if (page.over === null && !page.hasEnded && !page.isSuperseded && !page.isInterrupted && !isEnding)
+    const isOverdue = at - page.prompted.at >= known.settings.turnTimeoutMs;
+    const hasStalled = this.#turns.mayHaveStalled(page.prompted.agent, at, known);
+    const isCutOff = page.isInterrupted || isOverdue || hasStalled || isEnding;
+    if (page.over === null && !page.hasEnded && !page.isSuperseded && !isCutOff)
       violate(`${name}; its agent has not answered and not said so, and nobody has asked for that`);
   }
 
@@ -184,7 +190,7 @@ class Watch {
   }
 
   #rested(view: RestView, known: Known): void {
-    if (!view.canStore) {
+    if (!this.#writes.isCalm(view)) {
       this.#quiet.clear();
       return;
     }

@@ -27,6 +27,7 @@ import type { Fact, RestView } from '../facts.ts';
 import type { Known, KnownAgent } from '../known.ts';
 import { displayOf, isLoaded, isOwn, TurnBook } from './turn-book.ts';
 import { WorkBook } from './work-book.ts';
+import { WriteWatch } from './write-watch.ts';
 
 const violate = violating('G11');
 
@@ -42,6 +43,7 @@ export const activityFromFacts: Checker = {
 class Watch {
   readonly #turns = new TurnBook();
   readonly #works = new WorkBook();
+  readonly #writes = new WriteWatch();
   readonly #told = new LastTold();
   /** By kind of job: what its work counts as. */
   readonly #kinds = new Map<string, string>();
@@ -51,6 +53,7 @@ class Watch {
   take(fact: Fact, known: Known): void {
     this.#turns.note(fact, known);
     this.#works.note(fact, known);
+    this.#writes.note(fact);
     if (fact.type === 'told' && fact.observer === 0) {
       this.#told.note(fact.event);
       if (fact.event.type === 'session.turn_ended') {
@@ -67,16 +70,17 @@ class Watch {
   }
 
   #rested(view: RestView, known: Known): void {
+    const isCalm = this.#writes.isCalm(view);
     for (const session of view.sessions) {
       const works = view.workloads.get(session.sessionId) ?? [];
-      this.#checkValue(session, works, view.canStore, known);
-      if (!view.canStore) continue;
+      this.#checkValue(session, works, isCalm, known);
+      if (!isCalm) continue;
       this.#checkTurn(session, view.isLast, known);
       this.#checkWorks(session, works, known);
       this.#checkCounts(session, works, view);
       this.#told.checkSession(session);
     }
-    if (!view.canStore) return;
+    if (!isCalm) return;
     for (const task of view.tasks) {
       this.#checkTask(task, view, known);
       this.#told.checkTask(task);
@@ -84,7 +88,7 @@ class Watch {
   }
 
   /** AFF1. */
-  #checkValue(session: SessionView, works: readonly WorkloadView[], canStore: boolean, known: Known): void {
+  #checkValue(session: SessionView, works: readonly WorkloadView[], isCalm: boolean, known: Known): void {
     const { sessionId, agentId, state, turn, foregroundActivity, activeSubagentCount } = session;
     const count = works.filter(({ kind, phase, hosted }) => kind === 'subagent' && phase === 'live' && !hosted).length;
     if (activeSubagentCount !== count)
@@ -92,7 +96,7 @@ class Watch {
     const isCoarse = displayOf(known, agentId) === 'coarse' && state === 'running';
     const tier = tierOf(turn === null && !isCoarse, works.length > 0);
     // While nothing can be stored, the row that counts may be decided and not shown yet.
-    if (foregroundActivity !== tier && (canStore || displayOf(known, agentId) !== 'coarse'))
+    if (foregroundActivity !== tier && (isCalm || displayOf(known, agentId) !== 'coarse'))
       violate(
         `${sessionId} (${state}) shows ${foregroundActivity} with ${turn === null ? 'no turn' : `the turn ${turn.generation}`} and the works ${listOf(works)}`,
       );

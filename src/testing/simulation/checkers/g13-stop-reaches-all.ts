@@ -15,7 +15,8 @@ import type { Known } from '../known.ts';
 import { EndReasons } from './end-reasons.ts';
 import { Latecomers } from './latecomers.ts';
 import { isStop, type Stop, stopOf } from './stop-scope.ts';
-import { isLoaded, isOwn } from './turn-book.ts';
+import { isLoaded, isOwn, TurnBook } from './turn-book.ts';
+import { WriteWatch } from './write-watch.ts';
 
 const violate = violating('G13');
 
@@ -30,6 +31,8 @@ export const stopReachesAll: Checker = {
 
 class Watch {
   readonly #reasons = new EndReasons();
+  readonly #writes = new WriteWatch();
+  readonly #turns = new TurnBook();
   readonly #latecomers = new Latecomers(violate, this.#reasons);
   readonly #stops = new Map<number, Stop>();
   /** The store has refused, or was slow, since everything rested: ends may be acted upon before they are stored. */
@@ -40,6 +43,8 @@ class Watch {
   take(fact: Fact, known: Known): void {
     this.#now += 1;
     this.#reasons.note(fact, known);
+    this.#turns.note(fact, known);
+    this.#writes.note(fact);
     this.#latecomers.note(fact, this.#now, known);
     switch (fact.type) {
       case 'crashed':
@@ -73,7 +78,8 @@ class Watch {
           this.#stopTold(fact.event.jobId);
         break;
       case 'rested':
-        if (!fact.view.canStore) return;
+        if (!this.#writes.isCalm(fact.view)) return;
+        this.#latecomers.rested(known);
         this.#isTroubled = false;
         this.#checkSessions(known);
         break;
@@ -209,8 +215,9 @@ class Watch {
     violate(`the body of ${jobId} (run ${run}) is told to end, and nobody has asked for that`);
   }
 
-  #agentTold({ agent, sessionId }: FactOf<'agent.told-to-end'>, known: Known): void {
+  #agentTold({ agent, sessionId, at }: FactOf<'agent.told-to-end'>, known: Known): void {
     if (!isOwn(known.agents.get(agent)) || this.#reasons.isAgentEnded(agent, sessionId, known)) return;
+    if (this.#turns.mayHaveStalled(agent, at, known)) return;
     violate(`agent ${agent} of ${sessionId} is told to end, and nobody has asked for that`);
   }
 

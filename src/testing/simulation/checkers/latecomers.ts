@@ -72,9 +72,6 @@ export class Latecomers {
       case 'told':
         if (fact.observer === 0 && fact.event.type === 'session.ticket') this.#ticket(fact.event, now, known);
         break;
-      case 'rested':
-        if (fact.view.canStore) this.#assertTicketsOver(known);
-        break;
       default:
     }
   }
@@ -126,7 +123,8 @@ export class Latecomers {
     if (status === 'accepted' && ticket !== undefined) this.#assertPrompted(generation, ticket.at, `ticket ${ticketId}`, known);
   }
 
-  #assertTicketsOver(known: Known): void {
+  /** Everything rests, and all is stored. */
+  rested(known: Known): void {
     for (const [ticketId, { sessionId, at }] of this.#tickets)
       for (const { scope, askedAt, name } of this.#stops)
         if (at < askedAt && this.#reasons.covers(scope, sessionId, known))

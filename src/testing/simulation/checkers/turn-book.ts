@@ -54,14 +54,19 @@ export class TurnBook {
   readonly pages = new Map<number, Page>();
   /** By agent: it said that it hands off. */
   readonly #handsOff = new Map<number, Doubt>();
+  /** By agent: when it was asked, or said something, last; milliseconds of elapsed time. */
+  readonly #lastWord = new Map<number, number>();
 
   /** After `known` has it. */
   note(fact: Fact, known: Known): void {
+    if (fact.type === 'agent.started' || fact.type === 'agent.prompted' || fact.type === 'agent.said')
+      this.#lastWord.set(fact.agent, fact.at);
     switch (fact.type) {
       case 'crashed':
       case 'closed':
         this.pages.clear();
         this.#handsOff.clear();
+        this.#lastWord.clear();
         return;
       case 'agent.prompted':
         if (fact.jobId === null) this.#open(fact);
@@ -90,6 +95,14 @@ export class TurnBook {
   /** Those whose agent has not answered. */
   openOf(agent: number): readonly Page[] {
     return [...this.pages.values()].filter(({ prompted, over }) => prompted.agent === agent && over === null);
+  }
+
+  /** It has been silent for so long that its session may be declared failed. */
+  mayHaveStalled(agent: number, at: number, { settings, agents }: Known): boolean {
+    const lastWord = this.#lastWord.get(agent) ?? Number.POSITIVE_INFINITY;
+    // One that nobody wanted any more when it had started was silent before.
+    const isNew = lastWord === agents.get(agent)?.started.at;
+    return Number.isFinite(settings.stallFailMs) && (isNew || at - lastWord >= settings.stallFailMs);
   }
 
   /** Its end is told. */
