@@ -1,8 +1,8 @@
 /**
  * What people do with sessions and tasks in one step each: prompts above all, and everything else that the verbs allow.
  *
- * SAC1  What a person does follows from its step alone, and from which names there are.
- * SAC2  Now and then a person hands in what is no input at all; it is refused, like everything else that is wrong.
+ * PSN1  What a person does follows from its step alone, and from which names there are.
+ * PSN2  Now and then a person hands in what is no input at all; it is refused, like everything else that is wrong.
  */
 import type { SessionView } from '../../model/activity.ts';
 import type { RowQuery } from '../../model/requests.ts';

@@ -1,4 +1,4 @@
-/** SAG1, SAG2, PRV1, PRV2, PCH1, PFR1, SAC1, SAC2: the agents of simulations keep the contract of their port, and people and agents do everything. */
+/** SAG1, SAG2, PRV1, PRV2, PCH1, PFR1, PSN1, PSN2: the agents of simulations keep the contract of their port, and people and agents do everything. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Agent, AgentFactory, Agents } from '../../../src/model/agent.ts';
 import { AGENT_NAMES, simulatedAgents } from '../../../src/testing/simulation/agents.ts';
@@ -143,7 +143,7 @@ describe('with an engine', () => {
     facts = worlds.flatMap((world) => world.facts);
   });
 
-  it('PRV1, SAC1: the same seed gives the same facts', async () => {
+  it('PRV1, PSN1: the same seed gives the same facts', async () => {
     for (const seed of [3, 17]) {
       const again = await smallWorld(seed, 60);
       expect(JSON.stringify(again.facts)).toBe(JSON.stringify(worlds[seed - 1]?.facts));
