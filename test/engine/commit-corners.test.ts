@@ -89,3 +89,21 @@ it('COM4: what is printed in the middle of a reveal carries the number of the ev
   expect(output).toBe(1);
   expect(told.slice(2, 4)).toEqual([(told[0] as number) + 1, (told[0] as number) + 2]);
 });
+
+it('WAI1: a wait for any of several jobs settles when all of them are refused', async () => {
+  const store = controlledStore(memoryStore());
+  await using engine = await testEngine({ store, executors: { echo } });
+  const { offstage, clock } = engine;
+  await offstage.sessions.create({ sessionId: 's' });
+  await clock.settle();
+  store.hold();
+  store.failNext({ when: 'before' });
+  const ids = ['one', 'two'];
+  const spawns = Promise.allSettled(ids.map((jobId) => offstage.spawn({ kind: 'echo', sessionId: 's', jobId })));
+  await store.whenInFlight(1);
+  const waiting = offstage.waitMany(ids, { mode: 'any', timeoutMs: null });
+  await clock.settle();
+  store.release();
+  expect((await spawns).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await waiting).toEqual(ids.map((jobId) => ({ jobId, error: { code: 'job.not_found' } })));
+});
