@@ -590,6 +590,13 @@ export const BREAKS = [
       '    this.#tellTask(taskId, task);\n    if (isSameActivity(value, NO_ACTIVITY)) task.values.delete(sessionId);\n    else task.values.set(sessionId, value);',
   },
   {
+    name: 'what a state event has said is forgotten: the telling that corrects it is left out (shows where tellings are held back)',
+    guarantee: 'G12',
+    file: 'src/engine/liveness.ts',
+    find: 'if (session !== null) session.shown = value;',
+    replace: 'void session;',
+  },
+  {
     name: 'what a commit has changed is told with the next thing that happens',
     guarantee: 'G12',
     file: 'src/engine/core.ts',

@@ -481,7 +481,7 @@ describe('G4: card and job are one', () => {
     expect(Object.keys(await contentOf(store)).filter((key) => /^[kw]\/[^~]/.test(key))).toEqual([]);
   });
 
-  it('a store that says no, and has written the end all the same: the list stays with the record as well', async () => {
+  it('a store that denies an end it has written: lists stay with the record that get answers, too', async () => {
     const store = controlledStore(memoryStore());
     const held = gate();
     await using engine = await testEngine({ executors: { held }, store });
@@ -493,6 +493,7 @@ describe('G4: card and job are one', () => {
     await held.release('a', 'done');
     expect(await offstage.wait('a')).toMatchObject({ status: 'completed', durable: false });
     expect((await offstage.get('a')).status).toBe('running');
+    expect(await cardOfJob(engine, 'a')).toEqual(card('a', '(running)', {}));
     expect(await offstage.cards.list({ sessionId: 'default' })).toEqual([card('a', '(running)', {})]);
     await clock.advance(10_000);
     expect(await offstage.cards.list({ sessionId: 'default' })).toEqual([card('a', 'done', { status: 'completed' })]);

@@ -21,6 +21,8 @@ export interface LifeSettings {
   readonly cancelGraceMs: number;
   readonly shutdownGraceMs: number;
   readonly interruptGraceMs: number;
+  readonly turnTimeoutMs: number;
+  readonly stallFailMs: number;
   readonly outOfTurnIdleMs: number;
   readonly display: 'attested' | 'coarse';
   readonly admission: 'attested' | 'conservative';

@@ -67,6 +67,8 @@ const DEFAULTS: LifeSettings = {
   cancelGraceMs: 30_000,
   shutdownGraceMs: 5_000,
   interruptGraceMs: 10_000,
+  turnTimeoutMs: Number.POSITIVE_INFINITY,
+  stallFailMs: Number.POSITIVE_INFINITY,
   outOfTurnIdleMs: 5_000,
   display: 'attested',
   admission: 'attested',

@@ -92,12 +92,12 @@ export class EngineLife implements Life {
     });
     this.offstage = offstage;
     const { workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs } = settings;
-    const { interruptGraceMs, outOfTurnIdleMs, display, admission, notices } = settings;
+    const { interruptGraceMs, turnTimeoutMs, stallFailMs, outOfTurnIdleMs, display, admission, notices } = settings;
     this.note({
       type: 'opened',
       settings: {
         ...{ workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs },
-        ...{ interruptGraceMs, outOfTurnIdleMs, display, admission, notices },
+        ...{ interruptGraceMs, turnTimeoutMs, stallFailMs, outOfTurnIdleMs, display, admission, notices },
       },
       epoch: offstage.doors.epoch,
       seq: offstage.doors.seq,
@@ -120,12 +120,8 @@ export class EngineLife implements Life {
 
   #executors(settings: Settings, own: Executors): ReadonlyMap<string, ReturnType<typeof resolveExecutor>> {
     const agent = agentExecutor({ agents: settings.agents, clock: this.clock, onUnreadable: () => {} });
-    return new Map(
-      Object.entries({ ...notedExecutors(this, { agent }, new Set()), ...own }).map(([kind, executor]) => [
-        kind,
-        resolveExecutor(kind, executor),
-      ]),
-    );
+    const noted = { ...notedExecutors(this, { agent }, new Set()), ...own };
+    return new Map(Object.entries(noted).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
   }
 
   /** The process dies now. */

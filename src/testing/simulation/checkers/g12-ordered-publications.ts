@@ -34,9 +34,11 @@ export const orderedPublications: Checker = {
       } else if (fact.type === 'told') {
         listeners.get(fact.observer)?.take(fact.event);
       } else if (fact.type === 'crashed' || fact.type === 'closed') {
+        for (const observer of [...listeners.keys()]) if (observer > 0) listeners.delete(observer);
+      } else if (fact.type === 'opened') {
+        // What the start of the new process changed was told before anybody could listen.
         const first = listeners.get(0);
-        listeners.clear();
-        if (first !== undefined) listeners.set(0, first.afterLife(known));
+        if (first !== undefined) listeners.set(0, first.nextLife(known));
       }
     };
   },
@@ -90,7 +92,7 @@ class Listener {
   }
 
   /** The same observer of the next process: activity begins anew, what is stored does not. */
-  afterLife({ sessions, tasks }: Known): Listener {
+  nextLife({ sessions, tasks }: Known): Listener {
     const next = new Listener(this.#name, NO_ACTIVITY);
     for (const id of this.#removedSessions) if (!sessions.has(id)) next.#removedSessions.add(id);
     for (const id of this.#removedTasks) if (!tasks.has(id)) next.#removedTasks.add(id);

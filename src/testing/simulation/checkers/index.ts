@@ -9,7 +9,10 @@ import { sessionFixed } from './g06-session-fixed.ts';
 import { durableFirst } from './g07-durable-first.ts';
 import { orderAndSlots } from './g08-order-and-slots.ts';
 import { oneOrder } from './g09-one-order.ts';
+import { onePrompt } from './g10-one-prompt.ts';
+import { activityFromFacts } from './g11-activity-from-facts.ts';
 import { orderedPublications } from './g12-ordered-publications.ts';
+import { stopReachesAll } from './g13-stop-reaches-all.ts';
 import { waitersOnce } from './g14-waiters-once.ts';
 import { noBodyAfterEnd } from './g15-no-body-after-end.ts';
 import { fences } from './g16-fences.ts';
@@ -24,7 +27,10 @@ export const CHECKERS: readonly Checker[] = [
   durableFirst,
   orderAndSlots,
   oneOrder,
+  onePrompt,
+  activityFromFacts,
   orderedPublications,
+  stopReachesAll,
   waitersOnce,
   noBodyAfterEnd,
   fences,
