@@ -193,6 +193,8 @@ export class Prompts {
     try {
       await states.load(session);
       for (;;) {
+        // It may have closed since this was asked.
+        this.#core.assertOpen();
         const refusal = this.#core.epochs.refusal(session, stamp);
         if (refusal !== null) throw refusal;
         this.#assertPromptable(session);
