@@ -150,6 +150,7 @@ export const BREAKS = [
     name: 'the card of a cancelled job loses its partial text',
     guarantee: 'G4',
     file: 'src/model/cards.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a source.
     find: "return job.resultText === null || job.resultText === '' ? mark : `${job.resultText}\\n${mark}`;",
     replace: 'return mark;',
   },
@@ -588,6 +589,13 @@ export const BREAKS = [
     find: '    if (isSameActivity(value, NO_ACTIVITY)) task.values.delete(sessionId);\n    else task.values.set(sessionId, value);\n    this.#tellTask(taskId, task);',
     replace:
       '    this.#tellTask(taskId, task);\n    if (isSameActivity(value, NO_ACTIVITY)) task.values.delete(sessionId);\n    else task.values.set(sessionId, value);',
+  },
+  {
+    name: 'what a state event has said is forgotten: the telling that corrects it is left out (shows where tellings are held back)',
+    guarantee: 'G12',
+    file: 'src/engine/liveness.ts',
+    find: 'if (session !== null) session.shown = value;',
+    replace: 'void session;',
   },
   {
     name: 'what a commit has changed is told with the next thing that happens',

@@ -3,6 +3,7 @@
  *
  * `npm run simulate -- --seed N --steps M`: M steps in all, in worlds of at most `--length` (default 1,000) steps, with seeds N, N + 1, …
  * `--only 3,17,90`: one world of just these steps.  `--trace`: tells everything, else only what is about the failure.
+ * `--checkers G1,G7`: judges by these alone.
  * `--no-shrink`: tells the failure as it was found.  `--json`: one line of JSON at the end.
  * Exits 1 when a guarantee was broken, 2 when it was called wrongly.
  */
@@ -28,6 +29,7 @@ function readArguments() {
         steps: { type: 'string', default: '20000' },
         length: { type: 'string', default: '1000' },
         only: { type: 'string' },
+        checkers: { type: 'string' },
         trace: { type: 'boolean', default: false },
         shrink: { type: 'boolean', default: true },
         json: { type: 'boolean', default: false },
@@ -44,6 +46,10 @@ const firstSeed = integer('seed', values.seed, 0);
 const steps = integer('steps', values.steps, 1);
 const length = integer('length', values.length, 1);
 const only = values.only?.split(',').map((text) => integer('only', text, 0));
+const named = values.checkers?.split(',');
+const checkers = CHECKERS.filter(({ guarantee }) => named === undefined || named.includes(guarantee));
+if (named !== undefined && checkers.length < named.length)
+  usage(`--checkers must be some of ${CHECKERS.map(({ guarantee }) => guarantee)}`);
 const say = values.json ? () => {} : console.log;
 
 const total = { worlds: 0, steps: 0, facts: 0, lives: 0, elapsedMs: 0 };
@@ -81,7 +87,7 @@ async function failed(world, { violation }) {
 
 let failure = null;
 for (let seed = firstSeed; total.steps < steps && failure === null; seed++) {
-  const world = { seed, steps: Math.min(length, steps - total.steps), ...(only === undefined ? {} : { only }) };
+  const world = { seed, checkers, steps: Math.min(length, steps - total.steps), ...(only === undefined ? {} : { only }) };
   const result = await simulate(world);
   total.worlds += 1;
   for (const name of ['steps', 'facts', 'lives', 'elapsedMs']) total[name] += result[name];

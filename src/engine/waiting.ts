@@ -4,7 +4,8 @@
  * WTG1  A failed or cancelled job never rejects a wait.
  * WTG2  A body that waits gives up its slot; a wait that could never end is refused at once.
  * WTG3  The jobs a body waits for go before those nobody waits for.
- * WTG4  A wait whose signal has fired rejects with its reason, whatever it waits for; only bad input is said before.
+ * WTG4  A wait whose signal has fired rejects with its reason, whatever it waits for, a read of the store included; only bad input is said
+ *       before.
  */
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
 import type { JobView } from '../model/records.ts';
@@ -15,7 +16,7 @@ import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import { asCancelled } from './job-context.ts';
 import type { LiveJob } from './live-job.ts';
-import { onAbortOf } from './signal-fan.ts';
+import { onAbortOf, unlessAborted } from './signal-fan.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
 import type { WaitLimits } from './waiters.ts';
@@ -43,8 +44,7 @@ export class Waiting {
     const limits = limitsOf(readOptions('options', options, WAIT_NAMES), HOST_TIMEOUT_MS);
     checkId('jobId', jobId);
     limits.signal?.throwIfAborted();
-    const target = await this.#find(jobId);
-    limits.signal?.throwIfAborted();
+    const target = await unlessGone(this.#find(jobId), limits.signal);
     if (isMissing(target)) throw offstageError(target.error.code, { jobId });
     return isLive(target) ? this.#core.waiters.wait(target, limits) : target;
   }
@@ -69,7 +69,7 @@ export class Waiting {
     const given = readOptions('options', options, WAIT_MANY_NAMES);
     const limits = limitsOf(given, Number.POSITIVE_INFINITY);
     const mode = modeOf(given);
-    const targets = await this.#findMany(jobIds, limits);
+    const targets = await unlessTold(caller, this.#findMany(jobIds, limits));
     if (caller.abortReason !== null) throw asCancelled(caller.abortReason);
     const waited = targets.filter(isLive);
     for (const target of waited) this.#assertNoCycle(caller, target.base.jobId);
@@ -165,9 +165,7 @@ export class Waiting {
   async #findMany(jobIds: readonly string[], { signal }: WaitLimits): Promise<readonly Target[]> {
     const ids = readArray('jobIds', jobIds).map((jobId, index) => checkId(`jobIds[${index}]`, jobId));
     signal?.throwIfAborted();
-    const targets = await Promise.all(ids.map((jobId) => this.#find(jobId)));
-    signal?.throwIfAborted();
-    return targets;
+    return unlessGone(Promise.all(ids.map((jobId) => this.#find(jobId))), signal);
   }
 
   async #find(jobId: string): Promise<Target> {
@@ -234,6 +232,22 @@ const WAIT_NAMES = namesOf<WaitOptions>({ timeoutMs: true, signal: true });
 const WAIT_MANY_NAMES = namesOf<WaitManyOptions>({ timeoutMs: true, signal: true, mode: true });
 
 const LEAVE = new Error('no longer waiting');
+
+/** What the promise comes to, or why the body was told to end meanwhile. */
+function unlessTold<T>(caller: Execution, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stopListening = caller.onAbort((reason) => reject(asCancelled(reason)));
+    promise.then(resolve, reject).finally(stopListening);
+  });
+}
+
+/** What the promise comes to, or the signal's reason, also where the promise has come to something before. */
+async function unlessGone<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const found = await unlessAborted(promise, signal);
+  signal.throwIfAborted();
+  return found;
+}
 
 /** Resolves with the first `true`, or when all have answered `false`; rejects with the first rejection. */
 function firstTrue(answers: readonly Promise<boolean>[]): Promise<void> {

@@ -6,8 +6,6 @@
 import type { ConfirmedAnswer, StopReport, StopResult } from '../../model/stop.ts';
 import type { Names, Settled, Stage } from './stage.ts';
 
-const DEFAULT = 'default';
-
 /** Given instead of an id or of options. */
 const ODD = [undefined, null, 5, '', [], { odd: true }, 'x'.repeat(600)];
 
@@ -19,9 +17,13 @@ export function someId({ random }: Stage, names: Names): string | undefined {
   return names.pick(random) ?? (random.chance(0.2) ? 'nobody' : undefined);
 }
 
-/** A session; the built-in one where there is none, and rarely one that never was. */
+/** A session that exists, mostly; the built-in one now and then, and where there is no other; rarely one that never was. */
 export const someSession = ({ random, sessions }: Stage): string =>
-  random.chance(0.02) ? 'nobody' : (sessions.pick(random) ?? DEFAULT);
+  random.weighted([
+    [40, () => sessions.pick(random) ?? 'default'],
+    [2, () => 'default'],
+    [1, () => 'nobody'],
+  ])();
 
 /** Notes a stop, and what came of it. `act` asks the engine. */
 export async function stopBy(

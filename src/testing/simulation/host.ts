@@ -41,8 +41,8 @@ export function hostOptions(life: Life, executors: Executors, agents: Agents): E
     interruptGraceMs: pickGrace(world, 10_000),
     outOfTurnIdleMs: world.pick([5_000, 5_000, 200]),
     turnTimeoutMs: world.chance(0.7) ? null : 1_000 + world.integer(600_000),
-    quietAfterMs: world.pick([300_000, 1_000, null]),
-    stallFailMs: world.chance(0.8) ? null : 1_000 + world.integer(3_600_000),
+    quietAfterMs: world.pick([300_000, 60_000, null]),
+    stallFailMs: world.chance(0.8) ? null : 60_000 + world.integer(3_600_000),
     retention: world.weighted<EngineOptions['retention']>([
       [1, { maxJobs: 20 }],
       [3, { maxJobs: 100 }],

@@ -1,7 +1,7 @@
 /**
  * What people do to jobs: spawn, cancel, wait, look, prune, and all of it wrongly now and then.
  *
- * JAC1  An action begins its calls and does not wait for them; what it makes is named by its step.
+ * JBA1  An action begins its calls and does not wait for them; what it makes is named by its step.
  */
 
 import { JOB_STATUSES } from '../../model/records.ts';

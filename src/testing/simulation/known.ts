@@ -300,17 +300,16 @@ export class Known {
   #applyEvents(key: string, value: string | undefined): void {
     if (key.endsWith('~')) return;
     // Of a batch that was denied another one may take the place, with fewer events, or none.
-    for (const seq of this.#segments.get(key) ?? []) this.#events.delete(seq);
+    const earlier = this.#segments.get(key) ?? [];
+    for (const seq of earlier) this.#events.delete(seq);
     this.#segments.delete(key);
-    if (value !== undefined) {
-      const { events } = decodeSegment(key, value, '');
-      for (const event of events) this.#events.set(event.seq, event);
-      this.#segments.set(
-        key,
-        events.map(({ seq }) => seq),
-      );
-    }
-    this.seq = [...this.#segments.values()].reduce((highest, seqs) => Math.max(highest, seqs.at(-1) ?? 0), 0);
+    if (earlier.includes(this.seq)) this.seq = Math.max(0, ...[...this.#segments.values()].map((seqs) => seqs.at(-1) ?? 0));
+    if (value === undefined) return;
+    const { events } = decodeSegment(key, value, '');
+    for (const event of events) this.#events.set(event.seq, event);
+    const seqs = events.map(({ seq }) => seq);
+    this.#segments.set(key, seqs);
+    this.seq = Math.max(this.seq, seqs.at(-1) ?? 0);
   }
 
   #applyRow<Row extends object>(table: Map<string, Row>, key: string, row: Row | { readonly removed: number } | null): void {

@@ -15,6 +15,7 @@ import type { Executors } from '../../model/executor.ts';
 import { isOffstageError } from '../../model/offstage-error.ts';
 import type { EngineOptions } from '../../model/options.ts';
 import type { Store } from '../../persistence/store.ts';
+import { notedExecutors } from './bodies.ts';
 import type { Caller, FactBody } from './facts.ts';
 import { Hops } from './hops.ts';
 import { LifeClock, type WorldTime } from './life-clock.ts';
@@ -119,7 +120,8 @@ export class EngineLife implements Life {
 
   #executors(settings: Settings, own: Executors): ReadonlyMap<string, ReturnType<typeof resolveExecutor>> {
     const agent = agentExecutor({ agents: settings.agents, clock: this.clock, onUnreadable: () => {} });
-    return new Map(Object.entries({ agent, ...own }).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
+    const noted = { ...notedExecutors(this, { agent }, new Set()), ...own };
+    return new Map(Object.entries(noted).map(([kind, executor]) => [kind, resolveExecutor(kind, executor)]));
   }
 
   /** The process dies now. */

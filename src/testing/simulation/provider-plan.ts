@@ -101,6 +101,7 @@ const anything = (random: Random): Deed =>
     [1, 'use'],
     [5, wait(random)],
     [1, oddity(random)],
+    [0.5, 'garble'],
   ]);
 
 const several = (random: Random, most: number, make: (random: Random) => Deed): readonly Deed[] =>

@@ -1,8 +1,8 @@
 /**
  * What people do with sessions and tasks in one step each: prompts above all, and everything else that the verbs allow.
  *
- * SAC1  What a person does follows from its step alone, and from which names there are.
- * SAC2  Now and then a person hands in what is no input at all; it is refused, like everything else that is wrong.
+ * PSN1  What a person does follows from its step alone, and from which names there are.
+ * PSN2  Now and then a person hands in what is no input at all; it is refused, like everything else that is wrong.
  */
 import type { SessionView } from '../../model/activity.ts';
 import type { RowQuery } from '../../model/requests.ts';
@@ -14,7 +14,8 @@ import type { Action, Settled, Stage } from './stage.ts';
 import { taskActions } from './task-actions.ts';
 import { workloadActions } from './workload-actions.ts';
 
-function create(stage: Stage): void {
+/** Resolves with its id; null: it was refused. */
+function create(stage: Stage): Promise<string | null> {
   const { life, offstage, random, step } = stage;
   const taskId = random.weighted([
     [5, () => stage.tasks.pick(random)],
@@ -34,13 +35,14 @@ function create(stage: Stage): void {
     [0.2, () => 'default'],
   ])();
   const options = random.chance(0.03) ? oddInput(stage) : given({ sessionId, taskId, agentId });
-  void life
+  return life
     .call('sessions.create', [options], () => offstage.sessions.create(options))
     .then((answer) => {
-      if (!answer.isOk) return;
+      if (!answer.isOk) return null;
       const view = answer.value as SessionView;
       stage.sessions.add(`${step}`, view.sessionId);
       if (taskId === undefined) stage.tasks.add(`${step}`, view.taskId);
+      return view.sessionId;
     });
 }
 
@@ -76,8 +78,13 @@ function promptBy(stage: Stage, sessionId: string, index: number, more: Partial<
 }
 
 function prompt(stage: Stage): void {
+  // Who finds no session makes one.
+  if (stage.sessions.ids.length > 0) promptIn(stage, someSession(stage));
+  else void create(stage).then((sessionId) => promptIn(stage, sessionId ?? 'default'));
+}
+
+function promptIn(stage: Stage, sessionId: string): void {
   const { life, random } = stage;
-  const sessionId = someSession(stage);
   random.weighted<() => void>([
     [20, () => void promptBy(stage, sessionId, 0)],
     // Several at once: one of them has the foreground.
@@ -151,11 +158,11 @@ function interrupt(stage: Stage): void {
   ])();
 }
 
+/** Answers what some session asks; now and then what nobody has asked, or what was asked a while ago. */
 function answer(stage: Stage): void {
   const { life, offstage, random } = stage;
-  const sessionId = random.chance(0.03) ? oddInput(stage) : someSession(stage);
   const choice = random.pick(['yes', 'no', null, { text: 'words' }]);
-  const give = (requestId: string): void =>
+  const give = (sessionId: string, requestId: string): void =>
     void life.call('sessions.answer', [sessionId, requestId, choice], () =>
       offstage.sessions.answer(sessionId, requestId, choice),
     );
@@ -167,17 +174,19 @@ function answer(stage: Stage): void {
     [0.3, 'odd'],
   ] as const);
   const ms = spanMs(random);
-  if (way === 'wrong') give('q1000');
-  else if (way === 'odd') give(oddInput(stage));
+  if (way === 'wrong') give(someSession(stage), 'q1000');
+  else if (way === 'odd') give(someSession(stage), oddInput(stage));
   else {
     void life
-      .call('sessions.get', [sessionId], () => offstage.sessions.get(sessionId))
+      .call('sessions.list', [], () => offstage.sessions.list())
       .then(async (shown) => {
-        const requestId = shown.isOk ? (shown.value as SessionView).pending?.requestId : undefined;
-        if (requestId === undefined) return;
+        const asking = shown.isOk ? (shown.value as readonly SessionView[]).filter(({ pending }) => pending !== null) : [];
+        const sessionId = random.pickNamed(asking.map((view) => view.sessionId));
+        const requestId = asking.find((view) => view.sessionId === sessionId)?.pending?.requestId;
+        if (sessionId === undefined || requestId === undefined) return;
         if (way === 'late') await life.pause(ms);
-        give(requestId);
-        if (way === 'twice') give(requestId);
+        give(sessionId, requestId);
+        if (way === 'twice') give(sessionId, requestId);
       });
   }
 }
@@ -232,7 +241,7 @@ const read =
 
 /** Weights are beside those of other actions; prompts dominate, removals are rare. */
 export const sessionActions: readonly Action[] = [
-  { verb: 'sessions.create', weight: 6, act: create },
+  { verb: 'sessions.create', weight: 6, act: (stage) => void create(stage) },
   { verb: 'sessions.prompt', weight: 36, act: prompt },
   { verb: 'sessions.interrupt', weight: 6, act: interrupt },
   { verb: 'sessions.answer', weight: 7, act: answer },

@@ -12,6 +12,9 @@ import type { Action, Life, Names } from '../../../src/testing/simulation/stage.
 import { type VirtualClock, virtualClock } from '../../../src/testing/virtual-clock.ts';
 import { testEngine } from '../../support/test-engine.ts';
 
+/** Noted when it happens. */
+export const LET_GO = 'everything is let go';
+
 export interface SmallLife {
   readonly life: Life;
   readonly clock: VirtualClock;
@@ -71,6 +74,7 @@ export function smallLife(seed: number): SmallLife {
     step: 0,
     letGo() {
       isLetGo = true;
+      note({ type: 'did', what: LET_GO });
       for (const callback of onLetGo.splice(0)) callback();
     },
   };
@@ -115,7 +119,7 @@ const spawning: Action = {
   },
 };
 
-/** So many steps of people, then everything is let go, hours pass, and the engine closes. Answers what happened. */
+/** So many steps of people, then everything is let go, some time passes, and the engine closes. Answers what happened. */
 export async function smallWorld(seed: number, steps: number): Promise<SmallLife> {
   const small = smallLife(seed);
   const { life, clock } = small;
@@ -144,10 +148,12 @@ export async function smallWorld(seed: number, steps: number): Promise<SmallLife
         [3, 100],
         [2, 6_000],
         [1, 400_000],
+        [0.3, 3_600_000],
       ]),
     );
   }
   small.letGo();
-  await clock.advance(5 * 3_600_000);
+  // Longer than anything is tried again after.
+  await clock.advance(20 * 60_000);
   return small;
 }

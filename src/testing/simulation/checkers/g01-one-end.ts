@@ -8,14 +8,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isTerminal, type JobView } from '../../../model/records.ts';
-import { type Check, type Checker, violating } from '../checker.ts';
+import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact } from '../facts.ts';
 import type { Known } from '../known.ts';
 import { jobViewsOf } from './job-answers.ts';
 import { isWell } from './store-trouble.ts';
 import { isExpired, stepsOf } from './stored-jobs.ts';
 
-const violate = violating('G1');
+const violate: Violate = violating('G1');
 
 class Ends {
   /** By job: its end as it was told to observer 0. */

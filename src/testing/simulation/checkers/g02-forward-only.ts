@@ -9,12 +9,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JobRecordEvent } from '../../../model/events.ts';
 import { isTerminal, type JobRecord, type JobStatus, type ReasonCode } from '../../../model/records.ts';
 import type { JobState } from '../../../persistence/job-codec.ts';
-import { type Check, type Checker, violating } from '../checker.ts';
+import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact } from '../facts.ts';
 import type { Known, StoredJob } from '../known.ts';
 import { stepsOf } from './stored-jobs.ts';
+import { textOf } from './told-events.ts';
 
-const violate = violating('G2');
+const violate: Violate = violating('G2');
 
 const RANK: Readonly<Record<JobState, number>> = {
   pending: 0,
@@ -108,11 +109,12 @@ function judgeStep(before: StoredJob, after: StoredJob): void {
   const [from, to] = [before.state, after.state];
   if (RANK[to] < RANK[from] || (RANK[to] === RANK[from] && to !== from)) violate(`${jobId} went from ${from} to ${to}`);
   for (const name of FIXED) {
-    if (!isDeepStrictEqual(before.record[name], after.record[name])) violate(`${jobId} has changed its ${name}`);
+    if (before.record[name] !== after.record[name] && !isDeepStrictEqual(before.record[name], after.record[name]))
+      violate(`${jobId} has changed its ${name}`);
   }
   for (const name of SET_ONCE) {
     if (before.record[name] !== null && !isDeepStrictEqual(before.record[name], after.record[name]))
-      violate(`${jobId} has changed its ${name} from ${text(before.record[name])} to ${text(after.record[name])}`);
+      violate(`${jobId} has changed its ${name} from ${textOf(before.record[name])} to ${textOf(after.record[name])}`);
   }
   const { revision } = after.record;
   if (revision < before.record.revision) violate(`${jobId} went from revision ${before.record.revision} to ${revision}`);
@@ -124,16 +126,16 @@ function judgeStep(before: StoredJob, after: StoredJob): void {
 /** FWD2, FWD3: what holds of every stored state by itself. */
 function judgeRecord({ state, record }: StoredJob): void {
   const { jobId, createdAt, queuedAt, startedAt, completedAt, cancelRequestedAt } = record;
-  const wrong = (what: string): never => violate(`${jobId}, ${state}: ${what}`);
+  const wrong: Violate = (what) => violate(`${jobId}, ${state}: ${what}`);
   const times = [createdAt, queuedAt, startedAt, completedAt].filter((time) => time !== null);
   if (times.some((time, index) => time < (times[index - 1] ?? time)))
-    wrong(`created, queued, started, completed at ${text([createdAt, queuedAt, startedAt, completedAt])}`);
+    wrong(`created, queued, started, completed at ${textOf([createdAt, queuedAt, startedAt, completedAt])}`);
   if (cancelRequestedAt !== null && (cancelRequestedAt < createdAt || cancelRequestedAt > (completedAt ?? cancelRequestedAt)))
-    wrong(`its cancel was requested at ${cancelRequestedAt}, created ${createdAt}, completed ${text(completedAt)}`);
-  if ((queuedAt === null) !== (state === 'pending') && !isTerminal(record.status)) wrong(`queuedAt is ${text(queuedAt)}`);
+    wrong(`its cancel was requested at ${cancelRequestedAt}, created ${createdAt}, completed ${textOf(completedAt)}`);
+  if ((queuedAt === null) !== (state === 'pending') && !isTerminal(record.status)) wrong(`queuedAt is ${textOf(queuedAt)}`);
   if (startedAt !== null && queuedAt === null) wrong('started, and never queued');
   if (!isTerminal(record.status)) {
-    if ((startedAt !== null) !== (record.status === 'running')) wrong(`startedAt is ${text(startedAt)}`);
+    if ((startedAt !== null) !== (record.status === 'running')) wrong(`startedAt is ${textOf(startedAt)}`);
     if (cancelRequestedAt !== null && state !== 'ending') wrong('its cancel was requested, and it goes on');
     const early = (['completedAt', 'reasonCode', 'error', 'resultText', 'result', 'headId', 'sourceCommitId'] as const).find(
       (name) => record[name] !== null,
@@ -145,22 +147,22 @@ function judgeRecord({ state, record }: StoredJob): void {
   judgeEnd(record, wrong);
 }
 
-function judgeEnd(record: JobRecord, wrong: (what: string) => never): void {
+function judgeEnd(record: JobRecord, wrong: Violate): void {
   const { status, startedAt, completedAt, reasonCode, error, cancelRequestedAt, detached } = record;
   if (reasonCode === null || !REASONS[status as keyof typeof REASONS].includes(reasonCode))
-    wrong(`its reason is ${text(reasonCode)}`);
-  if (status === 'completed' ? error !== null : error === null || error.message === '') wrong(`its error is ${text(error)}`);
+    wrong(`its reason is ${textOf(reasonCode)}`);
+  if (status === 'completed' ? error !== null : error === null || error.message === '') wrong(`its error is ${textOf(error)}`);
   if (status === 'cancelled' && (cancelRequestedAt === null || error?.code !== 'job.cancelled'))
-    wrong(`cancelRequestedAt is ${text(cancelRequestedAt)}, its error ${text(error)}`);
-  if (detached && !FORCED.includes(reasonCode)) wrong(`it is detached, and its reason is ${text(reasonCode)}`);
+    wrong(`cancelRequestedAt is ${textOf(cancelRequestedAt)}, its error ${textOf(error)}`);
+  if (detached && !FORCED.includes(reasonCode)) wrong(`it is detached, and its reason is ${textOf(reasonCode)}`);
   if (reasonCode === 'cancel.timed_out' && !detached) wrong('its cancel timed out, and it is not detached');
   // The first cause wins: after a request to cancel there is no other end but that of the process.
   if (cancelRequestedAt !== null && status !== 'cancelled' && reasonCode !== 'abandoned.crash')
-    wrong(`its cancel was requested, and its reason is ${text(reasonCode)}`);
+    wrong(`its cancel was requested, and its reason is ${textOf(reasonCode)}`);
   if (startedAt !== null) return;
   if (status === 'completed' || (status === 'errored' && !isAbandoned(reasonCode))) wrong('it never started');
   if (status === 'cancelled' && cancelRequestedAt !== completedAt)
-    wrong(`it never started, its cancel was requested at ${text(cancelRequestedAt)}, and it ended at ${text(completedAt)}`);
+    wrong(`it never started, its cancel was requested at ${textOf(cancelRequestedAt)}, and it ended at ${textOf(completedAt)}`);
   if (detached && reasonCode !== 'abandoned.crash') wrong('it never started, and is detached');
 }
 
@@ -172,21 +174,21 @@ function judgeTold({ observer, event }: Extract<Fact, { type: 'told' }>, told: M
   const { jobId, status } = event;
   const before = last.get(jobId);
   last.set(jobId, event);
-  const wrong = (what: string): never => violate(`observer ${observer}, event ${event.seq}: ${jobId} ${what}`);
+  const wrong: Violate = (what) => violate(`observer ${observer}, event ${event.seq}: ${jobId} ${what}`);
   if (event.type === 'job.created' && (status !== 'pending' || before !== undefined))
     wrong(before === undefined ? `was created ${status}` : `was created again, and had been ${before.status}`);
   if (event.type === 'job.status' && status === 'pending') wrong('went to pending');
   if (isTerminal(status) !== (event.completedAt !== null) || isTerminal(status) !== (event.reasonCode !== null))
-    wrong(`is ${status}, completed at ${text(event.completedAt)} for the reason ${text(event.reasonCode)}`);
-  if (event.detached && !FORCED.includes(event.reasonCode)) wrong(`is detached for the reason ${text(event.reasonCode)}`);
+    wrong(`is ${status}, completed at ${textOf(event.completedAt)} for the reason ${textOf(event.reasonCode)}`);
+  if (event.detached && !FORCED.includes(event.reasonCode)) wrong(`is detached for the reason ${textOf(event.reasonCode)}`);
   if (before === undefined) return;
-  if (!follows(before, event)) wrong(`went from ${before.status} to ${status} (${text(event.reasonCode)})`);
+  if (!follows(before, event)) wrong(`went from ${before.status} to ${status} (${textOf(event.reasonCode)})`);
   if (event.at < before.at) wrong(`is told of as of ${event.at}, after ${before.at}`);
   // The acceptance is one change, and two events.
   if (event.revision < before.revision + (before.type === 'job.created' ? 0 : 1))
     wrong(`is of revision ${event.revision}, after ${before.revision}`);
   if (before.cancelRequestedAt !== null && event.cancelRequestedAt !== before.cancelRequestedAt)
-    wrong(`had been asked to end at ${before.cancelRequestedAt}, and now at ${text(event.cancelRequestedAt)}`);
+    wrong(`had been asked to end at ${before.cancelRequestedAt}, and now at ${textOf(event.cancelRequestedAt)}`);
 }
 
 /** The chart, as events tell it. */
@@ -201,5 +203,3 @@ function follows(before: JobRecordEvent, { status, reasonCode, cancelRequestedAt
   // No transition: it was asked to end.
   return status !== 'running' || (before.cancelRequestedAt === null && cancelRequestedAt !== null);
 }
-
-const text = (value: unknown): string => JSON.stringify(value);

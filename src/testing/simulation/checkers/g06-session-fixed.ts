@@ -5,13 +5,13 @@
  *       and of the one that its caller has named.
  */
 import { isVolatileEvent } from '../../../model/events.ts';
-import { type Check, type Checker, violating } from '../checker.ts';
+import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact } from '../facts.ts';
 import type { Known } from '../known.ts';
 import { jobViewsOf } from './job-answers.ts';
 import { isExpired, stepsOf } from './stored-jobs.ts';
 
-const violate = violating('G6');
+const violate: Violate = violating('G6');
 
 class Homes {
   readonly #homes = new Map<string, string>();
