@@ -144,6 +144,18 @@ describe('activityFromFacts', () => {
     ['a job that has ended', [...WORKING, job({ jobId: 'j', state: 'completed' }), ...tell(2, null), shows({})]],
     ['work of an agent', [...LAUNCHED, shows({ session: { ...loaded, ...background }, works: [provided('w')] })]],
     [
+      'an end that is delivered once more',
+      [
+        ...OPEN,
+        started(1),
+        said(1, 'workload.ended', 0, { workloadId: 'v', eventId: 'e' }),
+        said(1, 'workload.started', 0, { kind: 'subagent', workloadId: 'w' }),
+        said(1, 'workload.ended', 0, { workloadId: 'w', eventId: 'e' }),
+        ...tell(1, 'background', 1),
+        shows({ session: { ...loaded, ...background }, works: [provided('w')] }),
+      ],
+    ],
+    [
       'work that a host has registered',
       [
         ...OPEN,

@@ -132,6 +132,15 @@ describe('activityFromFacts', () => {
       ],
     ],
     [
+      'work that has ended by a delivery',
+      /was said to have ended/,
+      [
+        ...LAUNCHED,
+        said(1, 'workload.ended', 0, { workloadId: 'w', eventId: 'e' }),
+        shows({ session: { ...loaded, ...background }, works: [provided('w')] }),
+      ],
+    ],
+    [
       'work that a host has ended',
       /was said to have ended/,
       [
