@@ -2,6 +2,7 @@
  * Breaks the engine in every way that `engine-breaks.mjs` lists, one at a time, on a copy, and tells which checker of the simulation catches it.
  *
  * `node scripts/break-engine.mjs [--steps N] [--seed N] [--table file] [words of a name or a guarantee …]`; exits 1 if one survives.
+ * `--explain`: shrinks what is caught, and tells what happened, as `npm run simulate` does.
  * Each break is given `--steps` simulated steps (default 300,000, more than it takes without one to be sure of nothing); `--table` writes a
  * table in Markdown.
  */
@@ -17,7 +18,12 @@ const LIMIT_MS = 600_000;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { steps: { type: 'string', default: '300000' }, seed: { type: 'string', default: '1' }, table: { type: 'string' } },
+  options: {
+    steps: { type: 'string', default: '300000' },
+    seed: { type: 'string', default: '1' },
+    table: { type: 'string' },
+    explain: { type: 'boolean', default: false },
+  },
 });
 const wanted = positionals.join(' ');
 const breaks = BREAKS.filter(({ name, guarantee }) => guarantee === wanted || name.includes(wanted));
@@ -42,13 +48,16 @@ function build() {
   if (status !== 0) throw new Error(`it does not compile:\n${stdout}`);
 }
 
+const simulateArguments = [join(folder, 'scripts', 'simulate.mjs'), '--seed', values.seed, '--steps', values.steps];
+
 /** What was broken first, or null. */
 function simulated() {
-  const { status, signal, stdout, stderr } = spawnSync(
-    process.execPath,
-    [join(folder, 'scripts', 'simulate.mjs'), '--json', '--no-shrink', '--seed', values.seed, '--steps', values.steps],
-    { cwd: folder, encoding: 'utf8', timeout: LIMIT_MS, maxBuffer: 1 << 28 },
-  );
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [...simulateArguments, '--json', '--no-shrink'], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: LIMIT_MS,
+    maxBuffer: 1 << 28,
+  });
   if (signal !== null) return { guarantee: 'G16', message: 'G16: the simulation hangs', steps: Number.NaN };
   // Nothing that the simulator itself relies on is broken on purpose: a break that stops it shows nothing.
   if (status !== 0 && status !== 1) throw new Error(`the simulation did not run:\n${stdout}\n${stderr}`);
@@ -74,6 +83,7 @@ for (const [index, { name, file }] of breaks.entries()) {
   writeFileSync(join(folder, file), sources[index]);
   build();
   const found = simulated();
+  if (values.explain && found !== null) spawnSync(process.execPath, simulateArguments, { cwd: folder, stdio: 'inherit' });
   cpSync(join(root, file), join(folder, file));
   const caught = found === null ? 'SURVIVED' : `${found.guarantee.padEnd(3)} after ${found.steps} steps`;
   console.log(`${caught.padEnd(24)} ${name} (${file})${found === null ? '' : `\n${' '.repeat(25)}${found.message}`}`);

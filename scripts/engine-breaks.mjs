@@ -150,6 +150,7 @@ export const BREAKS = [
     name: 'the card of a cancelled job loses its partial text',
     guarantee: 'G4',
     file: 'src/model/cards.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a source.
     find: "return job.resultText === null || job.resultText === '' ? mark : `${job.resultText}\\n${mark}`;",
     replace: 'return mark;',
   },

@@ -167,7 +167,9 @@ function cancelLimit(
       const askedAt = clock.monotonic();
       const shareMs = (execution.graceMs ?? Number.POSITIVE_INFINITY) * CANCEL_SHARE;
       const look = (): void => {
-        const restMs = Math.min(execution.killAfterMs, shareMs) - (clock.monotonic() - askedAt);
+        // The moment first, then what is left until then: a rest that is too small to move the clock would be looked at for ever.
+        const dueAt = askedAt + Math.min(execution.killAfterMs, shareMs);
+        const restMs = dueAt - clock.monotonic();
         if (restMs <= 0) reject(signal.reason);
         else stop = clock.schedule(Math.min(restMs, LOOK_MS), look);
       };

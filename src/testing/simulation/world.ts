@@ -85,11 +85,11 @@ export class World {
     const life = await this.#openLife();
     if (life === null) return;
     const kind = dice.weighted<'act' | 'go' | 'time' | 'fault' | 'rest'>([
-      [42, 'act'],
-      [38, 'go'],
-      [14, 'time'],
-      [4, 'fault'],
-      [2, 'rest'],
+      [32, 'act'],
+      [51, 'go'],
+      [12, 'time'],
+      [3.5, 'fault'],
+      [1.5, 'rest'],
     ]);
     if (kind === 'act') this.#act(life, dice);
     else if (kind === 'go') await this.#goOn(life, dice);
@@ -176,7 +176,7 @@ export class World {
 
   /** Some of what is due happens, in any order. */
   async #goOn(life: EngineLife, dice: Random): Promise<void> {
-    for (let left = 1 + dice.integer(12); left > 0 && life.hops.size > 0 && !this.#hasEnough; left--) {
+    for (let left = 1 + dice.integer(6); left > 0 && life.hops.size > 0 && !this.#hasEnough; left--) {
       life.hops.happen(dice.integer(life.hops.size));
       await turn();
     }

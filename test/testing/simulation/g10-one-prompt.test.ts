@@ -174,6 +174,18 @@ describe('onePrompt', () => {
     ['a prompt that was refused and reaches its agent', [...OPEN, ask(1, 'a'), busy(1), prompted(1, 1, 'a')]],
     ['a prompt that has reached its agent and is refused', [...OPEN, ask(1, 'a'), prompted(1, 1, 'a'), busy(1)]],
     ['a prompt that reaches it twice', [...OPEN, FIRST, OVER, prompted(1, 2, 'a')]],
+    [
+      'a prompt that reaches it twice before it is answered',
+      [...OPEN, ask(1, 'a'), prompted(1, 1, 'a'), over(1, 1), prompted(1, 2, 'a')],
+    ],
+    [
+      'a prompt that was given up and reaches its agent',
+      [...OPEN, ask(1, 'a'), refused(1, 'sessions.prompt', 'session.stopped'), prompted(1, 1, 'a')],
+    ],
+    [
+      'a ticket that was stopped and reaches its agent',
+      [...OPEN, FIRST, LINE, ticket('k1', 'p', 'stopped'), OVER, prompted(1, 2, 'b')],
+    ],
     ['a prompt that nobody wanted', [...OPEN, prompted(1, 1, 'a')]],
     ['a prompt of somebody else', [...OPEN, ask(1, 'a'), prompted(1, 1, 'a', { origin: 'synthetic' })]],
     [

@@ -1,7 +1,7 @@
 /**
  * Who has asked sessions for what in this life (`sessions.prompt`), what they were answered, and what of it has reached an agent.
  *
- * ASK1  A prompt reaches an agent once for each time that it was taken: what was refused before it was taken never does.
+ * ASK1  A prompt reaches an agent once for each time that it was taken: what was refused, or is over, never does.
  * ASK2  The same promptId gets the same answer, as long as what it asked for is under way or was taken.
  * ASK3  What nobody has asked for reaches nobody, but for what the engine itself has to tell of jobs.
  */
@@ -103,6 +103,7 @@ export class AskBook {
       return;
     }
     if (!asks.some((ask) => ask.origin === origin)) this.#violate(`${name}, and whoever wanted it was ${asks[0]?.origin}`);
+    if (!asks.some((ask) => this.#isUnderWay(ask))) this.#violate(`${name}, and all who wanted it have their answer`);
     const key = JSON.stringify([sessionId, content]);
     this.#reached.set(key, (this.#reached.get(key) ?? 0) + 1);
     this.#assertNotTooOften(sessionId, content, name);
@@ -177,6 +178,12 @@ export class AskBook {
     const wanted = named.length > 0 ? named : asks.filter((ask) => ask.promptId === null);
     if (!wanted.some(({ content }) => content === textOf(page.prompted.content)))
       this.#violate(`${name} as generation ${generation}, with which its agent was asked something else`);
+  }
+
+  /** Nobody was told yet what came of it. */
+  #isUnderWay({ answer, refused }: Ask): boolean {
+    if (refused !== null) return false;
+    return answer === null || ('queued' in answer && this.#tickets.find(answer.ticketId)?.end === null);
   }
 
   /** Nothing came in the way of its being remembered. */

@@ -8,8 +8,10 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isTerminal, type JobView } from '../../../model/records.ts';
+import { decodeId } from '../../../persistence/key-encoding.ts';
+import { EXPIRED } from '../../../persistence/row-keys.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
-import type { Fact } from '../facts.ts';
+import type { Fact, FactOf } from '../facts.ts';
 import type { Known } from '../known.ts';
 import { jobViewsOf } from './job-answers.ts';
 import { isWell } from './store-trouble.ts';
@@ -49,7 +51,9 @@ class Ends {
         }
         break;
       case 'wrote':
+        if (fact.outcome === 'failed') break;
         this.#judgeStored(known);
+        judgeSpent(fact, known);
         break;
       case 'told':
         if (fact.event.type === 'job.created') this.#acknowledged.add(fact.event.jobId);
@@ -114,6 +118,15 @@ class Ends {
     const stored = known.jobs.get(jobId)?.record.status;
     if (stored !== undefined && isTerminal(stored) && stored !== status)
       violate(`${jobId} is ${status} for ${verb}, and stored as ${stored}`);
+  }
+}
+
+/** An id is spent with its job, not before. */
+function judgeSpent({ operations }: FactOf<'wrote'>, known: Known): void {
+  for (const operation of operations) {
+    if (operation.type !== 'put' || operation.value !== EXPIRED || !operation.key.startsWith('i/')) continue;
+    const job = known.jobs.get(decodeId(operation.key.slice(2)));
+    if (job !== undefined) violate(`${job.record.jobId} was pruned, and is stored as ${job.state}`);
   }
 }
 

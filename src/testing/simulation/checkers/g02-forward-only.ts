@@ -109,7 +109,8 @@ function judgeStep(before: StoredJob, after: StoredJob): void {
   const [from, to] = [before.state, after.state];
   if (RANK[to] < RANK[from] || (RANK[to] === RANK[from] && to !== from)) violate(`${jobId} went from ${from} to ${to}`);
   for (const name of FIXED) {
-    if (!isDeepStrictEqual(before.record[name], after.record[name])) violate(`${jobId} has changed its ${name}`);
+    if (before.record[name] !== after.record[name] && !isDeepStrictEqual(before.record[name], after.record[name]))
+      violate(`${jobId} has changed its ${name}`);
   }
   for (const name of SET_ONCE) {
     if (before.record[name] !== null && !isDeepStrictEqual(before.record[name], after.record[name]))

@@ -15,7 +15,7 @@ import { type Check, type Checker, type Violate, violating } from '../checker.ts
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known } from '../known.ts';
 import { isWell } from './store-trouble.ts';
-import { asStored, isExpired, stepsOf } from './stored-jobs.ts';
+import { isExpired, stepsOf } from './stored-jobs.ts';
 import { eventsOf, textOf } from './told-events.ts';
 
 const violate: Violate = violating('G4');
@@ -24,8 +24,8 @@ const violate: Violate = violating('G4');
 const LIST_LIMIT = 50;
 
 class Cards {
-  /** By job: what its stored records have made of its card, by content. */
-  readonly #made = new Map<string, Map<string, Card>>();
+  /** By job: all of its records that were stored, each of which has made a card. */
+  readonly #made = new Map<string, JobRecord[]>();
 
   judge(fact: Fact, known: Known): void {
     switch (fact.type) {
@@ -47,9 +47,9 @@ class Cards {
   }
 
   #make(record: JobRecord): void {
-    const card = asStored(cardOf(record));
-    const made = this.#made.get(record.jobId) ?? new Map<string, Card>();
-    this.#made.set(record.jobId, made.set(textOf(card), card));
+    const made = this.#made.get(record.jobId);
+    if (made === undefined) this.#made.set(record.jobId, [record]);
+    else if (made.at(-1)?.revision !== record.revision) made.push(record);
   }
 
   #judgeWrote({ operations }: FactOf<'wrote'>, known: Known): void {
@@ -93,18 +93,14 @@ class Cards {
           : card.sessionId !== (asked as { sessionId: string }).sessionId
       )
         violate(`${where} was answered with another card than ${textOf(asked)}: ${textOf(card)}`);
-      if (this.#made.get(jobId)?.has(textOf(card)) !== true && !this.#isMade(card))
+      if (this.#made.get(jobId)?.some((record) => isDeepStrictEqual(cardOf(record), card)) !== true)
         violate(`${where} was answered with a card that no stored record of ${jobId} makes: ${textOf(card)}`);
     }
   }
 
-  /** Whatever the order of its fields. */
-  #isMade(card: Card): boolean {
-    return [...(this.#made.get(card.attach.job_id)?.values() ?? [])].some((made) => isDeepStrictEqual(made, asStored(card)));
-  }
-
   #judgeRest(view: RestView, known: Known): void {
     const jobs = new Map(view.jobs.map((job) => [job.jobId, job]));
+    const listed = new Map<string, Listed>();
     for (const [sessionId, cards] of view.cards) {
       const ordinals: number[] = [];
       for (const card of cards) {
@@ -117,14 +113,18 @@ class Cards {
         const stored = known.jobs.get(jobId);
         const kept = readKeptCard(known.rows.get(KEYS.card(jobId)));
         const expected = stored === undefined ? kept?.card : cardOf(stored.record);
-        if (expected === undefined || !isDeepStrictEqual(asStored(card), asStored(expected)))
+        if (expected === undefined || !isDeepStrictEqual(card, expected))
           violate(`the card of ${jobId} reads ${textOf(card)}, and what is stored makes ${textOf(expected)}`);
         ordinals.push(stored?.ordinal ?? kept?.ordinal ?? 0);
       }
       if (ordinals.some((ordinal, index) => ordinal >= (ordinals[index - 1] ?? Number.POSITIVE_INFINITY)))
         violate(`the cards of ${sessionId} are not listed newest first: ${cards.map(({ cardId }) => cardId).join(', ')}`);
-      if (isWell(view)) judgeComplete(sessionId, cards, ordinals, known);
+      listed.set(sessionId, {
+        from: isCut(cards) ? (ordinals.at(-1) ?? 0) : 0,
+        jobIds: new Set(cards.map(({ attach }) => attach.job_id)),
+      });
     }
+    if (isWell(view)) judgeComplete(listed, known);
   }
 }
 
@@ -157,22 +157,33 @@ function judgeEvents(events: readonly RecordEvent[]): readonly CardRecordEvent[]
 function judgePruned(record: JobRecord, known: Known): void {
   if (!known.sessions.has(callerOf(record))) return;
   const kept = readKeptCard(known.rows.get(KEYS.card(record.jobId)))?.card;
-  if (kept === undefined || !isDeepStrictEqual(kept, asStored(cardOf(record))))
+  if (kept === undefined || !isDeepStrictEqual(kept, cardOf(record)))
     violate(`${record.jobId} was pruned, and of its card ${textOf(cardOf(record))} is kept ${textOf(kept)}`);
 }
 
-function judgeComplete(sessionId: string, cards: readonly Card[], ordinals: readonly number[], known: Known): void {
-  const from = cards.length >= LIST_LIMIT && cards.length % LIST_LIMIT === 0 ? (ordinals.at(-1) ?? 0) : 0;
-  const listed = new Set(cards.map(({ attach }) => attach.job_id));
+/** The cards of one session. */
+interface Listed {
+  /** Older ones may have been cut off. */
+  readonly from: number;
+  readonly jobIds: ReadonlySet<string>;
+}
+
+const isCut = ({ length }: readonly Card[]): boolean => length >= LIST_LIMIT && length % LIST_LIMIT === 0;
+
+function judgeComplete(listed: ReadonlyMap<string, Listed>, known: Known): void {
+  const isMissing = (sessionId: string, jobId: string, ordinal: number): boolean => {
+    const list = listed.get(sessionId);
+    return list !== undefined && ordinal >= list.from && !list.jobIds.has(jobId);
+  };
   for (const { ordinal, record } of known.jobs.values()) {
-    if (callerOf(record) === sessionId && ordinal >= from && !listed.has(record.jobId))
+    const sessionId = callerOf(record);
+    if (isMissing(sessionId, record.jobId, ordinal))
       violate(`${record.jobId} is ${record.status}, and its card is not listed in ${sessionId}`);
   }
   for (const [key, value] of known.rows) {
-    if (!key.startsWith('k/')) continue;
-    const kept = readKeptCard(value);
-    if (kept?.card.sessionId === sessionId && kept.ordinal >= from && !listed.has(kept.card.attach.job_id))
-      violate(`the card of ${kept.card.attach.job_id} is kept, and not listed in ${sessionId}`);
+    const kept = key.startsWith('k/') ? readKeptCard(value) : null;
+    if (kept !== null && isMissing(kept.card.sessionId, kept.card.attach.job_id, kept.ordinal))
+      violate(`the card of ${kept.card.attach.job_id} is kept, and not listed in ${kept.card.sessionId}`);
   }
 }
 

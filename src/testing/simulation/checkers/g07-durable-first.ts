@@ -6,16 +6,15 @@
  * DUR3  A body is called when the acceptance of its job is stored. Under `full`, acceptances and ends are synced; under `process`, nothing is.
  * DUR4  At rest every read shows what is stored, and nothing is stored that nobody was told of.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { isVolatileEvent, type RecordEvent } from '../../../model/events.ts';
 import { type HistoryEntry, isTerminal, type JobRecord, type JobView } from '../../../model/records.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known, StoredJob } from '../known.ts';
-import { jobViewsOf, recordOf } from './job-answers.ts';
+import { jobViewsOf, VIEW_ONLY } from './job-answers.ts';
 import { isWell } from './store-trouble.ts';
-import { asStored, isExpired, stepsOf } from './stored-jobs.ts';
-import { differenceOf, eventsOf } from './told-events.ts';
+import { differingField, isExpired, stepsOf } from './stored-jobs.ts';
+import { differenceOf, eventsOf, textOf } from './told-events.ts';
 
 const violate: Violate = violating('G7');
 
@@ -108,7 +107,7 @@ class Durables {
       this.#versions.set(jobId, versions);
       this.#seen.delete(jobId);
     }
-    versions.records.set(revision, asStored(job.record));
+    versions.records.set(revision, job.record);
   }
 
   /** What a crash took was never there. */
@@ -131,7 +130,7 @@ class Durables {
 
   #judgeTold({ observer, event }: FactOf<'told'>, known: Known): void {
     if (event.type === 'resync') return;
-    const wrong: Violate = (what) => violate(`observer ${observer} was told ${JSON.stringify(event)}, ${what}`);
+    const wrong: Violate = (what) => violate(`observer ${observer} was told ${textOf(event)}, ${what}`);
     if (isVolatileEvent(event)) {
       if ((event.type === 'job.progress' || event.type === 'job.output') && !this.#versions.has(event.jobId))
         wrong('and its job was never stored');
@@ -140,7 +139,7 @@ class Durables {
     const stored = this.#events.get(event.seq);
     if (event.seq > known.seq || stored === undefined) wrong(`and the store ends at ${known.seq}`);
     const other = differenceOf(event, stored);
-    if (other !== null) wrong(`and what is stored has another ${other}: ${JSON.stringify(stored)}`);
+    if (other !== null) wrong(`and what is stored has another ${other}: ${textOf(stored)}`);
     if (observer !== 0 || (event.type !== 'job.created' && event.type !== 'job.status')) return;
     if (event.type === 'job.created') this.#announced.add(event.jobId);
     this.#see(event.jobId, event.revision);
@@ -172,15 +171,9 @@ class Durables {
       violate(
         `${where} was answered with revision ${revision} of ${jobId} (${view.status}); stored are ${[...records.keys()].join(', ')}`,
       );
-    const shown = recordOf(view) as unknown as Fields;
-    const kept = stored as unknown as Fields;
-    const other = [...new Set([...Object.keys(shown), ...Object.keys(kept)])].find(
-      (name) => !isDeepStrictEqual(shown[name], kept[name]),
-    );
-    if (other !== undefined)
-      violate(
-        `${where} was answered with another ${other} of ${jobId} than its revision ${revision} has: ${JSON.stringify(shown[other])}`,
-      );
+    const other = differingField(view, stored, VIEW_ONLY);
+    if (other !== null)
+      violate(`${where} was answered with another ${other} of ${jobId} than its revision ${revision} has: ${textOf(view)}`);
     const before = this.#seen.get(jobId)?.findLast(({ moment }) => moment < asked);
     if (before !== undefined && revision < before.revision)
       violate(
@@ -203,10 +196,11 @@ class Durables {
       const stored = known.jobs.get(job.jobId);
       if (stored === undefined) violate(`${job.jobId} is listed, and not stored`);
       if (job.durable === false) violate(`${job.jobId} is listed as not durable`);
-      const [is, was] = [recordOf(job), asStored(stored.record)];
-      if (!isDeepStrictEqual(is, was))
+      const { status, revision } = stored.record;
+      const other = differingField(job, stored.record, VIEW_ONLY);
+      if (other !== null)
         violate(
-          `${job.jobId} is listed as ${job.status}, revision ${is.revision}, and stored as ${was.status}, revision ${was.revision}`,
+          `${job.jobId} is listed as ${job.status}, revision ${job.revision}, and stored as ${status}, revision ${revision}: another ${other}`,
         );
     }
     for (const jobId of known.jobs.keys()) if (!shown.has(jobId)) violate(`${jobId} is stored, and not listed`);
@@ -218,8 +212,6 @@ class Durables {
     }
   }
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export const durableFirst: Checker = {
   guarantee: 'G7',

@@ -36,6 +36,7 @@ class Pool {
   readonly #busyAt = new Map<string, number>();
   /** Bodies that were told to end while they waited, or began to: they may hold a slot or not. */
   readonly #unwinding = new Set<number>();
+  readonly #live = new Set<number>();
   #isClosing = false;
   #moment = 0;
 
@@ -55,6 +56,7 @@ class Pool {
         this.#note(known);
         break;
       case 'body.called':
+        this.#live.add(fact.run);
         this.#judgeStart(fact, known);
         this.#judgeSlots(known, `run ${fact.run}, of ${fact.jobId}, was called`);
         break;
@@ -65,6 +67,7 @@ class Pool {
         if ((known.bodies.get(fact.run)?.waits.size ?? 0) > 0) this.#unwinding.add(fact.run);
         break;
       case 'body.settled':
+        this.#live.delete(fact.run);
         this.#busyAt.set(known.bodies.get(fact.run)?.called.sessionId ?? '', this.#moment);
         break;
       case 'rested':
@@ -80,7 +83,13 @@ class Pool {
     this.#storedAt.clear();
     this.#busyAt.clear();
     this.#unwinding.clear();
+    this.#live.clear();
     this.#isClosing = false;
+  }
+
+  /** Those that have not settled. */
+  #bodies(known: Known): readonly KnownBody[] {
+    return [...this.#live].flatMap((run) => known.bodies.get(run) ?? []);
   }
 
   #await({ verb, args }: FactOf<'asked'>): void {
@@ -117,7 +126,7 @@ class Pool {
   #maybeFull({ record }: StoredJob, known: Known): ReadonlySet<string> {
     const since = this.#storedAt.get(record.jobId) ?? 0;
     const busy = [...this.#busyAt].filter(([, moment]) => moment >= since).map(([sessionId]) => sessionId);
-    return new Set([...busy, ...liveOf(known).map(({ called }) => called.sessionId)]);
+    return new Set([...busy, ...this.#bodies(known).map(({ called }) => called.sessionId)]);
   }
 
   /** ODR2. Null: nobody can say. */
@@ -128,7 +137,7 @@ class Pool {
 
   #judgeSlots(known: Known, what: string): void {
     const { workers, perSessionLimit } = known.settings;
-    const holders = liveOf(known).filter((body) => this.#holdsSlot(body) === true);
+    const holders = this.#bodies(known).filter((body) => this.#holdsSlot(body) === true);
     const runsOf = (bodies: readonly KnownBody[]): string => bodies.map(({ called }) => called.run).join(', ');
     if (workers !== null && holders.length > workers)
       violate(`${what}, and ${workers} slots are held by the runs ${runsOf(holders)}`);
@@ -142,7 +151,7 @@ class Pool {
 
   #judgeRest({ view }: FactOf<'rested'>, known: Known): void {
     const { pool, status } = view.health;
-    const live = liveOf(known);
+    const live = this.#bodies(known);
     const isEnded = ({ called }: KnownBody): boolean => isTerminal(known.jobs.get(called.jobId)?.record.status ?? 'errored');
     const expected = (name: string, told: number, least: number, most = least): void => {
       if (told < least || told > most)
@@ -169,7 +178,7 @@ class Pool {
   /** ODR3: a free slot, a free place, and somebody who waits for them. */
   #judgeIdle(queued: readonly StoredJob[], known: Known): void {
     const { workers, perSessionLimit } = known.settings;
-    const holders = liveOf(known).filter((body) => this.#holdsSlot(body) !== false);
+    const holders = this.#bodies(known).filter((body) => this.#holdsSlot(body) !== false);
     if (workers !== null && holders.length >= workers) return;
     for (const { record } of queued) {
       const taken = holders.filter(({ called }) => called.sessionId === record.sessionId).length;
@@ -178,8 +187,6 @@ class Pool {
     }
   }
 }
-
-const liveOf = (known: Known): readonly KnownBody[] => [...known.bodies.values()].filter(({ settled }) => settled === null);
 
 export const orderAndSlots: Checker = {
   guarantee: 'G8',

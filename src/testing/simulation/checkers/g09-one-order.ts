@@ -45,7 +45,8 @@ class Order {
         this.#open(fact, known);
         break;
       case 'crashed':
-        this.#lostPower = fact.kind === 'power';
+        // The next process may die as well, before it has opened.
+        this.#lostPower ||= fact.kind === 'power';
         this.#hadPowerLoss ||= this.#lostPower;
         break;
       case 'attached':

@@ -1,8 +1,7 @@
 /** The jobs that an answer of a verb shows. */
-import type { JobRecord, JobView } from '../../../model/records.ts';
+import type { JobView } from '../../../model/records.ts';
 import type { WaitManyEntry } from '../../../model/requests.ts';
 import type { FactOf } from '../facts.ts';
-import { asStored } from './stored-jobs.ts';
 
 /** Those that may not be stored yet (`durable: false`) as well. */
 export function jobViewsOf({ verb, value }: FactOf<'answered'>): readonly JobView[] {
@@ -25,8 +24,5 @@ export function jobViewsOf({ verb, value }: FactOf<'answered'>): readonly JobVie
   }
 }
 
-/** The part of a view that is stored. */
-export function recordOf(view: JobView): JobRecord {
-  const { bodyLive: _, progress: __, partialText: ___, timedOut: ____, durable: _____, ...record } = view;
-  return asStored(record);
-}
+/** What a view adds to the record that is stored. */
+export const VIEW_ONLY: ReadonlySet<string> = new Set(['bodyLive', 'progress', 'partialText', 'timedOut', 'durable']);

@@ -1,21 +1,14 @@
 /** Record events as they are stored and as they are told, and how to compare the two. */
-import { isDeepStrictEqual } from 'node:util';
 import type { OffstageEvent, RecordEvent } from '../../../model/events.ts';
 import { decodeSegment } from '../../../persistence/event-log.ts';
 import type { StoreOperation } from '../../../persistence/store.ts';
-import { asStored } from './stored-jobs.ts';
+import { differingField } from './stored-jobs.ts';
 
 /** What the engine adds to an event that it tells live, and stores of none; the epoch names the life in which it is read. */
 const LIVE_ONLY = new Set(['epoch', 'foregroundActivity', 'activeSubagentCount', 'activityEpoch', 'sessionSeq', 'taskSeq']);
 
 /** The field in which they differ, but for what is only told live; null: none. */
-export function differenceOf(one: OffstageEvent, other: OffstageEvent): string | null {
-  const [a, b] = [asStored(one), asStored(other)] as unknown as readonly [Fields, Fields];
-  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...names].find((name) => !LIVE_ONLY.has(name) && !isDeepStrictEqual(a[name], b[name])) ?? null;
-}
-
-type Fields = Readonly<Record<string, unknown>>;
+export const differenceOf = (one: OffstageEvent, other: OffstageEvent): string | null => differingField(one, other, LIVE_ONLY);
 
 /** What a batch adds to the log, in order. */
 export const eventsOf = (operations: readonly StoreOperation[]): readonly RecordEvent[] =>

@@ -16,10 +16,14 @@ interface Named {
 export class WorkBook {
   /** By execution. */
   readonly #named = new Map<string, Named>();
+  /** Ids of deliveries, of whichever session. */
+  readonly #deliveries = new Set<unknown>();
 
   note(fact: Fact, known: Known): void {
-    if (fact.type === 'crashed' || fact.type === 'closed') this.#named.clear();
-    else if (fact.type === 'agent.said') {
+    if (fact.type === 'crashed' || fact.type === 'closed') {
+      this.#named.clear();
+      this.#deliveries.clear();
+    } else if (fact.type === 'agent.said') {
       const executionId = known.agents.get(fact.agent)?.started.executionId;
       if (executionId !== undefined) this.#said(this.#of(executionId), fact.frame);
     } else if (fact.type === 'asked') this.#asked(fact);
@@ -48,10 +52,12 @@ export class WorkBook {
     const { work } = frame as { readonly work?: { readonly workloadId?: unknown } };
     for (const id of [frame.workloadId, frame.toolCallId, work?.workloadId]) if (isId(id)) ids.add(id);
     if (Array.isArray(frame.workloads)) addListed(ids, frame.workloads);
+    if (frame.type !== 'workload.ended') return;
+    const isReadable = [frame.toolCallId, frame.eventId].every((id) => id === undefined || isId(id));
     // One that names its delivery may be the same one again.
-    const isReadable = frame.toolCallId === undefined || isId(frame.toolCallId);
-    if (frame.type === 'workload.ended' && isId(frame.workloadId) && isReadable && frame.eventId === undefined)
-      ended.add(frame.workloadId);
+    const isFirst = frame.eventId === undefined || !this.#deliveries.has(frame.eventId);
+    this.#deliveries.add(frame.eventId);
+    if (isReadable && isFirst && isId(frame.workloadId)) ended.add(frame.workloadId);
   }
 
   #asked({ verb, args }: FactOf<'asked'>): void {
