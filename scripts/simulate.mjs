@@ -8,7 +8,7 @@
  * Exits 1 when a guarantee was broken, 2 when it was called wrongly.
  */
 import { parseArgs } from 'node:util';
-import { CHECKERS, isAbout, lineOf, shrink, simulate } from '../dist/testing/index.js';
+import { CHECKERS, simulateMany } from '../dist/testing/index.js';
 
 const usage = (message) => {
   console.error(`simulate: ${message}`);
@@ -42,7 +42,7 @@ function readArguments() {
 }
 
 const values = readArguments();
-const firstSeed = integer('seed', values.seed, 0);
+const seed = integer('seed', values.seed, 0);
 const steps = integer('steps', values.steps, 1);
 const length = integer('length', values.length, 1);
 const only = values.only?.split(',').map((text) => integer('only', text, 0));
@@ -52,54 +52,24 @@ if (named !== undefined && checkers.length < named.length)
   usage(`--checkers must be some of ${CHECKERS.map(({ guarantee }) => guarantee)}`);
 const say = values.json ? () => {} : console.log;
 
-const total = { worlds: 0, steps: 0, facts: 0, lives: 0, elapsedMs: 0 };
 const began = performance.now();
-
-/** Runs it once more, and tells what happened. */
-async function explain(world, violation) {
-  const { promise } = CHECKERS.find(({ guarantee }) => guarantee === violation.guarantee);
-  say(`\nSeed ${world.seed} breaks ${violation.guarantee} (${promise}).`);
-  say(`\n  step      life:elapsed  what happened${values.trace ? '' : ', as far as it is about this'}`);
-  await simulate({
-    ...world,
-    onFact: (fact) => {
-      if (values.trace || isAbout(fact, violation.message)) say(lineOf(fact));
-    },
-  });
-  say(`\n${violation.message}`);
-}
-
-async function failed(world, { violation }) {
-  if (!values.shrink) {
-    await explain(world, violation);
-    say(
-      `\nAgain: npm run simulate -- --seed ${world.seed} ${only ? `--only ${only}` : `--steps ${world.steps} --length ${world.steps}`}`,
-    );
-    return { seed: world.seed, ...violation };
-  }
-  say(`seed ${world.seed}: ${violation.message}\n  in step ${violation.step}; leaving out what is not needed …`);
-  const shrunk = await shrink(world);
-  say(`  ${shrunk.only.length} of ${world.steps} steps are left after ${shrunk.runs} runs`);
-  await explain({ ...world, only: shrunk.only }, shrunk.result.violation);
-  say(`\nAgain: npm run simulate -- --seed ${world.seed} --only ${shrunk.only.join(',')}`);
-  return { seed: world.seed, only: shrunk.only, ...shrunk.result.violation };
-}
-
-let failure = null;
-for (let seed = firstSeed; total.steps < steps && failure === null; seed++) {
-  const world = { seed, checkers, steps: Math.min(length, steps - total.steps), ...(only === undefined ? {} : { only }) };
-  const result = await simulate(world);
-  total.worlds += 1;
-  for (const name of ['steps', 'facts', 'lives', 'elapsedMs']) total[name] += result[name];
-  if (result.violation !== null) failure = await failed(world, result);
-  if (only !== undefined) break;
-}
+const { failure, ...total } = await simulateMany({
+  ...{ seed, steps, length, checkers, say },
+  ...{ trace: values.trace, shrinks: values.shrink },
+  ...(only === undefined ? {} : { only }),
+});
 const seconds = (performance.now() - began) / 1_000;
-const days = total.elapsedMs / 86_400_000;
-if (values.json) console.log(JSON.stringify({ firstSeed, ...total, seconds, failure }));
+if (values.json) {
+  const { story: _, promise: __, ...told } = failure ?? {};
+  console.log(JSON.stringify({ firstSeed: seed, ...total, seconds, failure: failure && told }));
+}
+if (failure !== null) {
+  const which = failure.only ? `--only ${failure.only}` : `--steps ${failure.steps} --length ${failure.steps}`;
+  say(`\nAgain: npm run simulate -- --seed ${failure.seed} ${which}`);
+}
 say(
-  `\n${total.steps} steps in ${total.worlds} worlds (seeds ${firstSeed} to ${firstSeed + total.worlds - 1}): ${total.lives} engines, ` +
-    `${total.facts} facts judged, ${days.toFixed(1)} days of virtual time, in ${seconds.toFixed(1)} s. ` +
+  `\n${total.steps} steps in ${total.worlds} worlds (seeds ${seed} to ${seed + total.worlds - 1}): ${total.lives} engines, ` +
+    `${total.facts} facts judged, ${(total.elapsedMs / 86_400_000).toFixed(1)} days of virtual time, in ${seconds.toFixed(1)} s. ` +
     (failure === null ? 'Every guarantee held.' : `${failure.guarantee} was broken.`),
 );
 process.exitCode = failure === null ? 0 : 1;

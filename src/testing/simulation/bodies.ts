@@ -11,8 +11,8 @@ import type { Caller } from './facts.ts';
 import { random } from './random.ts';
 import type { Life, Names } from './stage.ts';
 
-/** Kinds whose bodies follow plans; each is an executor of another sort. */
-export const PLANNED_KINDS = ['plain', 'strict', 'shell', 'forced', 'rude'] as const;
+/** Kinds whose bodies follow plans; each is an executor of another sort. A host's own are called otherwise. */
+export const PLANNED_KINDS = ['sim.plain', 'sim.strict', 'sim.shell', 'sim.forced', 'sim.rude'] as const;
 
 /** What the input of a planned job looks like. */
 export interface PlannedInput {
@@ -27,18 +27,18 @@ export function plannedExecutors(life: Life, jobs: Names): Executors {
   const run = (job: JobOf, context: JobContext): Promise<unknown> => new PlannedBody(life, jobs, job, context).run();
   const forced = new Map<string, () => void>();
   return {
-    plain: run,
+    'sim.plain': run,
     // Notes a process, as one that starts commands does.
-    strict: {
+    'sim.strict': {
       run: async (job, context) => {
         await context.execution.launched({ pid: 1_000 + (job.createdAt % 30_000), startTime: 'then', bootId: 'this' });
         return run(job, context);
       },
       capabilities: { strictStart: true, workload: 'monitor' },
     },
-    shell: { run, capabilities: { abortable: false, workload: 'shell' } },
+    'sim.shell': { run, capabilities: { abortable: false, workload: 'shell' } },
     // Its bodies can be ended by force, as processes can.
-    forced: {
+    'sim.forced': {
       run: (job, context) => {
         const killed = new Promise<never>((_, reject) => {
           forced.set(job.jobId, () => reject(new Error('it was killed')));
@@ -53,7 +53,7 @@ export function plannedExecutors(life: Life, jobs: Names): Executors {
       capabilities: { killable: true },
     },
     // Throws wherever it may.
-    rude: {
+    'sim.rude': {
       run: (job, context) => {
         if (planOf(job).steps.length === 0) throw Object.assign(new Error('at once'), { code: 'ENOENT' });
         return run(job, context);

@@ -161,10 +161,15 @@ export type FactBody =
   | { readonly type: 'agent.gone'; readonly agent: number; readonly sessionId: string }
   // The world.
   | { readonly type: 'rested'; readonly view: RestView }
-  /** Something came out of the engine that nobody caught. */
-  | { readonly type: 'escaped'; readonly message: string }
+  /** An error that nobody caught; `ofHost`: what of the host has let it go, where it was not the engine. */
+  | { readonly type: 'escaped'; readonly message: string; readonly ofHost?: string }
   /** Things are let go on for as long as anything is due, and it never ends. */
   | { readonly type: 'never-rests'; readonly pending: readonly string[] }
+  // Executors of a host.
+  /** What one of them has noted, for its host's own checkers. */
+  | { readonly type: 'own'; readonly what: string; readonly value: unknown }
+  /** The body of a job uses a timer, or a file, a socket, a process of the machine, for which the world does not wait. */
+  | { readonly type: 'strayed'; readonly jobId: string; readonly kind: string; readonly resource: string }
   /** For the trace only: what the world does to the engine. */
   | { readonly type: 'did'; readonly what: string };
 

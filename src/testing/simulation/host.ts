@@ -20,8 +20,11 @@ const pickGrace = (dice: ReturnType<typeof random>, usualMs: number): number | n
     [1, null],
   ]);
 
+/** Options of `open` that a host may fix for its simulation; the world picks the others. */
+export type FixedOptions = Omit<EngineOptions, 'executors' | 'agents' | 'clock' | 'ids' | 'log' | 'handleSignals'>;
+
 /** The options of one life. */
-export function hostOptions(life: Life, executors: Executors, agents: Agents): EngineOptions {
+export function hostOptions(life: Life, executors: Executors, agents: Agents, fixed: FixedOptions): EngineOptions {
   const world = random(life.seed, 'settings');
   const restart = random(life.seed, 'settings', life.number);
   const limit = (): number | null => restart.pick([1, 1, 2, 3, 4, null]);
@@ -55,5 +58,6 @@ export function hostOptions(life: Life, executors: Executors, agents: Agents): E
           },
         }
       : {}),
+    ...fixed,
   };
 }

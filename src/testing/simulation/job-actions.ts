@@ -8,10 +8,17 @@ import { JOB_STATUSES } from '../../model/records.ts';
 import type { ListQuery, SpawnOptions } from '../../model/requests.ts';
 import { bodyPlan, someMs } from './body-plan.ts';
 import { attachObserver } from './observers.ts';
+import type { Random } from './random.ts';
 import type { Action, Stage } from './stage.ts';
 
-/** Kinds of a host's own, each with a way to make inputs. */
-export type OwnInputs = Readonly<Record<string, (dice: Stage['random']) => unknown>>;
+/** Makes inputs of a host's own kinds. Null: people do not spawn it. Kinds that are left out are spawned without an input. */
+export type OwnInputs = Readonly<Record<string, ((dice: Random) => unknown) | null>>;
+
+/** Kinds of a host, which are known once its first engine is opened, and their inputs. */
+export interface OwnKinds {
+  readonly inputs: OwnInputs;
+  ofHost(): readonly string[];
+}
 
 const NOBODY = 'job_of_nobody';
 const someJob = ({ jobs, random }: Stage): string => (random.chance(0.03) ? NOBODY : (jobs.pick(random) ?? NOBODY));
@@ -44,18 +51,21 @@ function howLong(stage: Stage): {
   };
 }
 
-/** Actions on jobs; `kinds` follow plans, `inputs` belong to kinds of the host. */
-export function jobActions(kinds: readonly string[], inputs: OwnInputs): readonly Action[] {
-  const allKinds = [...kinds, ...Object.keys(inputs)];
-  const content = (stage: Stage, kind: string): { readonly input: unknown } => {
-    const own = inputs[kind];
-    if (own !== undefined) return { input: own(stage.random) };
+/** Actions on jobs; `kinds` follow plans. Most jobs are of the host's own kinds, where there are any. */
+export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Action[] {
+  const kindBy = (dice: Random): string => {
+    const spawned = own.ofHost().filter((kind) => own.inputs[kind] !== null);
+    if (spawned.length > 0 && dice.chance(0.8)) return dice.pick(spawned);
+    return dice.chance(0.08) && !own.ofHost().includes('agent') ? 'agent' : dice.pick(kinds);
+  };
+  const content = (stage: Stage, kind: string): { readonly input?: unknown } => {
+    if (own.ofHost().includes(kind)) return given('input', own.inputs[kind]?.(stage.random));
     if (kind === 'agent') return { input: { prompt: `job of step ${stage.step}` } };
     return { input: { plan: bodyPlan(stage.random, kinds) } };
   };
   const optionsOf = (stage: Stage): SpawnOptions => {
     const { random: dice } = stage;
-    const kind = dice.chance(0.08) && inputs.agent === undefined ? 'agent' : dice.pick(allKinds);
+    const kind = kindBy(dice);
     return {
       kind,
       subject: `s${stage.step}`,
@@ -93,13 +103,13 @@ export function jobActions(kinds: readonly string[], inputs: OwnInputs): readonl
       act: (stage) => {
         const bad = stage.random.pick<unknown>([
           { kind: 'nobody knows it' },
-          { kind: 'plain', sessionId: 'nowhere' },
-          { kind: 'plain', input: () => {} },
-          { kind: 'plain', jobId: '' },
-          { kind: 'plain', timeoutMs: Number.NaN },
-          { kind: 'plain', parentJobId: NOBODY },
+          { kind: 'sim.plain', sessionId: 'nowhere' },
+          { kind: 'sim.plain', input: () => {} },
+          { kind: 'sim.plain', jobId: '' },
+          { kind: 'sim.plain', timeoutMs: Number.NaN },
+          { kind: 'sim.plain', parentJobId: NOBODY },
           { kind: 'agent', agentId: 'nobody', input: { prompt: 'x' } },
-          { kind: 'plain', sesionId: 'a typing error' },
+          { kind: 'sim.plain', sesionId: 'a typing error' },
           null,
         ]);
         void spawn(stage, bad as SpawnOptions);
@@ -185,8 +195,8 @@ export function jobActions(kinds: readonly string[], inputs: OwnInputs): readonl
       act: (stage) => {
         const { random: dice } = stage;
         const specs = Array.from({ length: 1 + dice.integer(4) }, (_, index) => {
-          const kind = dice.pick(kinds);
-          return { description: `s${stage.step}/${index}`, kind, input: { plan: bodyPlan(dice, kinds) } };
+          const kind = own.ofHost().length > 0 ? kindBy(dice) : dice.pick(kinds);
+          return { description: `s${stage.step}/${index}`, kind, ...content(stage, kind) };
         });
         const options = { ...given('sessionId', someSession(stage)), parentMessageId: `p${stage.step}` };
         void stage.life.call('plan.run', [specs, options], () => stage.offstage.plan.run(specs, options));

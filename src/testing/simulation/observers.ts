@@ -86,7 +86,12 @@ function callBack({ life, offstage, jobs, random: dice }: Attached): void {
   const some = jobs.pick(dice) ?? 'nobody';
   switch (dice.integer(8)) {
     case 0:
-      void life.call('spawn', [{ kind: 'plain', subject: 'seen' }], () => offstage.spawn({ kind: 'plain', subject: 'seen' }), by);
+      void life.call(
+        'spawn',
+        [{ kind: 'sim.plain', subject: 'seen' }],
+        () => offstage.spawn({ kind: 'sim.plain', subject: 'seen' }),
+        by,
+      );
       return;
     case 1:
       void life.cancel(some, by);

@@ -103,6 +103,10 @@ function inShort(fact: FactBody): string {
       return `nobody caught: ${fact.message}`;
     case 'never-rests':
       return `it never comes to rest: ${fact.pending.join(', ')}`;
+    case 'own':
+      return `  ${fact.what} ${inWords(fact.value)}`;
+    case 'strayed':
+      return `  the body of ${fact.jobId} (${fact.kind}) leaves the simulation: ${fact.resource}`;
     case 'did':
       return fact.what;
     default: {

@@ -5,6 +5,7 @@
  * WLD2  Between two steps nothing happens by itself: what is due waits until a step lets it happen.
  * WLD3  At rest nothing is due. A world comes to rest now and then, and at its end, after everything was let go.
  */
+import { isOffstageError } from '../../model/offstage-error.ts';
 import { memoryStore } from '../../persistence/memory-store.ts';
 import type { Store, StoreEntry } from '../../persistence/store.ts';
 import type { Fact, FactBody } from './facts.ts';
@@ -25,6 +26,8 @@ export interface WorldOptions {
   readonly seed: number;
   readonly actions: readonly Action[];
   readonly optionsOf: (world: World) => LifeOptions;
+  /** Jobs that may go on for ever: people cancel them once everything was let go. */
+  readonly endless: () => readonly string[];
   /** Called with every fact, in order. True: that was enough, and nothing more is to happen. */
   readonly onFact: (fact: Fact) => boolean;
 }
@@ -102,9 +105,11 @@ export class World {
     const life = await this.#openLife();
     if (life === null || this.#hasEnough) return;
     this.#heal(life);
+    this.note({ type: 'did', what: 'the end: whatever hangs is let go, and hours pass' });
     life.letGo();
     for (let hours = 0; hours < 48 && !this.#hasEnough; hours++) {
       await this.#advance(life, HOUR_MS);
+      for (const jobId of this.#options.endless()) void life.cancel(jobId, { who: 'person' });
       const health = life.offstage?.health();
       const isBusy =
         health !== undefined && health.pool.running + health.pool.waiting + health.pool.queued + health.agents.ending > 0;
@@ -124,13 +129,14 @@ export class World {
       const life = new EngineLife(this, this.#lives + 1, this.#rows);
       this.#lives += 1;
       let outcome: 'opening' | 'open' | 'failed' = 'opening';
+      let failure: unknown;
       life.open(this.#options.optionsOf(this)).then(
         () => {
           outcome = 'open';
         },
         (error) => {
           outcome = 'failed';
-          this.note({ type: 'did', what: `the engine could not be opened: ${error}` });
+          failure = error;
         },
       );
       await turn();
@@ -148,6 +154,13 @@ export class World {
       }
       this.#life = life;
       if ((outcome as string) === 'open') return life;
+      if ((outcome as string) === 'failed') {
+        // The store of a new life has no faults yet: it would fail for ever.
+        if (isOffstageError(failure, 'config.invalid')) throw failure;
+        this.note({ type: 'never-rests', pending: [`an engine that cannot be opened: ${failure}`] });
+        this.#hasEnough = true;
+        return null;
+      }
       await this.#crash(life, dice);
     }
     return null;

@@ -33,7 +33,7 @@ export const fences: Checker = {
       lives.note(fact);
       switch (fact.type) {
         case 'escaped':
-          violate(`nobody caught ${fact.message}`);
+          if (fact.ofHost === undefined) violate(`nobody caught ${fact.message}`);
           break;
         case 'never-rests':
           violate(`it never comes to rest: ${fact.pending.slice(0, 10).join(', ')}`);
