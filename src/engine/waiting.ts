@@ -75,7 +75,10 @@ export class Waiting {
     const limits = limitsOf(given, Number.POSITIVE_INFINITY);
     const mode = modeOf(given);
     const begunAt = this.#core.settings.clock.monotonic();
-    const targets = await unlessTold(caller, this.#core.whileOpen(() => this.#findMany(jobIds, limits)));
+    const targets = await unlessTold(
+      caller,
+      this.#core.whileOpen(() => this.#findMany(jobIds, limits)),
+    );
     const left = this.#leftOf(limits, begunAt);
     if (caller.abortReason !== null) throw asCancelled(caller.abortReason);
     const waited = targets.filter(isLive);
