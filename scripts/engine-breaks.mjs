@@ -788,14 +788,14 @@ export const BREAKS = [
     name: 'an observer that throws stops all events',
     guarantee: 'G16',
     file: 'src/engine/event-bus.ts',
-    find: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n      } catch (error) {\n        this.#report(error);\n      }',
-    replace: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n      } finally {\n      }',
+    find: '        settleQuietly(answer, (error) => this.#report(error));\n      } catch (error) {\n        this.#report(error);\n      }',
+    replace: '        settleQuietly(answer, (error) => this.#report(error));\n      } finally {\n      }',
   },
   {
     name: 'an observer that rejects brings the process down',
     guarantee: 'G16',
     file: 'src/engine/event-bus.ts',
-    find: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n',
+    find: '        settleQuietly(answer, (error) => this.#report(error));\n',
     replace: '        void answer;\n',
   },
   {
