@@ -105,11 +105,11 @@ async function tell(world: OneWorld, found: FoundViolation, say: (line: string) 
   return violation;
 }
 
-/** Who has asked does not know yet what the answer is about. */
+/** Who asks does not know yet what the answer is about; what has no answer yet may be about anything. */
 function about(facts: readonly Fact[], message: string): readonly Fact[] {
-  const calls = new Set<number>();
+  const others = new Set<number>();
   for (const fact of facts) {
-    if ((fact.type === 'answered' || fact.type === 'refused') && isAbout(fact, message)) calls.add(fact.call);
+    if ((fact.type === 'answered' || fact.type === 'refused') && !isAbout(fact, message)) others.add(fact.call);
   }
-  return facts.filter((fact) => isAbout(fact, message) || (fact.type === 'asked' && calls.has(fact.call)));
+  return facts.filter((fact) => isAbout(fact, message) || (fact.type === 'asked' && !others.has(fact.call)));
 }
