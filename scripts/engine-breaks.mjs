@@ -140,6 +140,13 @@ export const BREAKS = [
 
   // G4: the card is the job.
   {
+    name: 'lists of cards read ends that may not be stored',
+    guarantee: 'G4',
+    file: 'src/engine/cards.ts',
+    find: 'isAsked(job) && !alive.has(job.base.ordinal);',
+    replace: 'isAsked(job);',
+  },
+  {
     name: 'a card shows what is decided and not stored',
     guarantee: 'G4',
     file: 'src/engine/cards.ts',
@@ -636,6 +643,13 @@ export const BREAKS = [
 
   // G13: stop reaches everything of its task, nothing of another's.
   {
+    name: 'who joins a stop is answered before anybody was told to end',
+    guarantee: 'G13',
+    file: 'src/engine/stops.ts',
+    find: "if (into.targets.some(({ kind }) => kind === 'alreadyStopping')) into.told.push(this.#whenCommitted());",
+    replace: '',
+  },
+  {
     name: 'a stop misses the queued jobs',
     guarantee: 'G13',
     file: 'src/engine/stops.ts',
@@ -774,14 +788,14 @@ export const BREAKS = [
     name: 'an observer that throws stops all events',
     guarantee: 'G16',
     file: 'src/engine/event-bus.ts',
-    find: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n      } catch (error) {\n        this.#report(error);\n      }',
-    replace: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n      } finally {\n      }',
+    find: '        settleQuietly(answer, (error) => this.#report(error));\n      } catch (error) {\n        this.#report(error);\n      }',
+    replace: '        settleQuietly(answer, (error) => this.#report(error));\n      } finally {\n      }',
   },
   {
     name: 'an observer that rejects brings the process down',
     guarantee: 'G16',
     file: 'src/engine/event-bus.ts',
-    find: '        if (answer instanceof Promise) answer.catch((error) => this.#report(error));\n',
+    find: '        settleQuietly(answer, (error) => this.#report(error));\n',
     replace: '        void answer;\n',
   },
   {

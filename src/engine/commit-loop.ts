@@ -28,8 +28,6 @@ interface Pending extends Transaction {
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 const LOW_WATER_EVERY = 64;
-/** A write that has not answered for so long is treated as failed, for everybody who must not wait for it. */
-const STALL_MS = 10_000;
 
 export class CommitLoop {
   readonly #host: CommitLoopHost;
@@ -46,7 +44,8 @@ export class CommitLoop {
   #pendingCreations = 0;
   #isScheduled = false;
   #isStalled = false;
-  #stallMs = STALL_MS;
+  /** A write that has not answered for so long is treated as failed. */
+  #stallMs: number = LIMITS.storeAnswerMs;
   #watched: { readonly batch: Batch<Pending>; readonly stop: () => void } | null = null;
   #isStopped = false;
   #hasFailed = false;
@@ -132,11 +131,13 @@ export class CommitLoop {
     return this.#pending.length === 0;
   }
 
-  /** Nothing is written any more. */
+  /** Nothing is written any more. What the store has not answered for, it accepts for nobody. */
   stop(): void {
     this.#isStopped = true;
     this.#stopRetry?.();
     this.#stopRetry = null;
+    for (const transaction of this.#watched?.batch.transactions ?? [])
+      if (transaction.isCreation === true) this.#guard(() => transaction.refuse?.(offstageError('engine.closing', {})));
   }
 
   #schedule(): void {
@@ -198,7 +199,8 @@ export class CommitLoop {
   }
 
   #rest(): void {
-    if ((this.#isWriting && !this.#isStalled) || (this.#pending.length > 0 && this.#stopRetry === null)) return;
+    // Who waits for a store that hangs is to go on, whatever is still to be stored.
+    if (!this.#isStalled && (this.#isWriting || (this.#pending.length > 0 && this.#stopRetry === null))) return;
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();

@@ -2,12 +2,13 @@
  * One total order of events for all observers (spec 11).
  *
  * BUS1  Every observer sees every event in the same order, also when an observer reacts by causing more.
- * BUS2  An observer that throws or rejects harms neither the others nor the publisher; it is logged.
+ * BUS2  An observer that throws or rejects, by whatever promise, harms neither the others nor the publisher; it is logged.
  * BUS3  Without observers an event costs nothing here.
  */
 import { type Observable, Subject } from 'rxjs';
 import type { OffstageEvent } from '../model/events.ts';
 import type { Log } from '../model/requests.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 import { FencedObservable } from './fenced-observable.ts';
 
 /** May throw or reject: it is logged, and harms nobody else. */
@@ -70,7 +71,7 @@ export class EventBus {
     for (const observer of this.#observers) {
       try {
         const answer = observer(event);
-        if (answer instanceof Promise) answer.catch((error) => this.#report(error));
+        settleQuietly(answer, (error) => this.#report(error));
       } catch (error) {
         this.#report(error);
       }

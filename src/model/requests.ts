@@ -239,5 +239,5 @@ export interface Retention {
 
 /** How much a log entry matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-/** Gets what the engine has to say; may throw. */
+/** Gets what the engine has to say; may throw or reject. */
 export type Log = (level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) => void;

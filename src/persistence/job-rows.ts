@@ -22,8 +22,8 @@ import {
   type Row,
   type StoredJob,
 } from './job-codec.ts';
-import { decodeOrdinal } from './key-encoding.ts';
 import { EXPIRED, KEYS, RANGES } from './row-keys.ts';
+import { isIdText, isNumber, ordinalAt } from './row-shape.ts';
 import type { Store, StoreEntry, StoreOperation } from './store.ts';
 
 /** The rows that are written once, at acceptance. */
@@ -71,6 +71,16 @@ export function pruneOperations(base: JobBase, at: number): StoreOperation[] {
   ];
 }
 
+/** What a tombstone says; null when it is none. `at` in epoch milliseconds. */
+export function readTombstone(value: string): { readonly jobId: string; readonly at: number } | null {
+  try {
+    const [jobId, at] = JSON.parse(value) as unknown[];
+    return isIdText(jobId) && isNumber(at) ? { jobId, at } : null;
+  } catch {
+    return null;
+  }
+}
+
 /** How a session's finished jobs are narrowed down while they are read. */
 export interface FinishedQuery {
   /** Only jobs with a lower ordinal. */
@@ -104,8 +114,8 @@ export class JobRows {
   /** Refused acceptances whose rows may lie in the store until the next batch takes them back: nobody is shown them. */
   readonly #refused = new Set<number>();
   readonly #log: Log;
-  /** Ordinals of rows that were said to be unreadable. */
-  readonly #bad = new Set<number>();
+  /** Ordinals of rows, and keys without one, that were said to be unreadable. */
+  readonly #bad = new Set<number | string>();
 
   /** @param log is told `row.unreadable`, once per row (ROW4) */
   constructor(store: Store, log: Log) {
@@ -167,13 +177,13 @@ export class JobRows {
 
   /** Finished jobs created after the one with the ordinal `after`, oldest first, for pruning; none only when there are no more. */
   async oldestFinished(limit: number, after = 0): Promise<readonly StoredJob[]> {
-    for (let from = after; ; ) {
+    for (let from = KEYS.finished(after); ; ) {
       const rows: StoreEntry[] = [];
-      for await (const entry of this.#store.range({ gt: KEYS.finished(from), lt: RANGES.finished.lt, limit })) rows.push(entry);
+      for await (const entry of this.#store.range({ gt: from, lt: RANGES.finished.lt, limit })) rows.push(entry);
       const jobs = await this.#decodeMany(this.#parseMany(rows));
       const last = rows.at(-1);
       if (jobs.length > 0 || last === undefined) return jobs;
-      from = decodeOrdinal(last.key.slice(2));
+      from = last.key;
     }
   }
 
@@ -181,8 +191,11 @@ export class JobRows {
   async highestOrdinal(): Promise<number> {
     let highest = 0;
     for (const range of [RANGES.live, RANGES.finished, RANGES.tombstones]) {
-      for await (const { key } of this.#store.range({ ...range, reverse: true, limit: 1 })) {
-        highest = Math.max(highest, decodeOrdinal(key.slice(2)));
+      for await (const { key } of this.#store.range({ ...range, reverse: true })) {
+        const [ordinal] = this.#readable(key, () => ordinalAt(key, 2));
+        if (ordinal === undefined) continue;
+        highest = Math.max(highest, ordinal);
+        break;
       }
     }
     return highest;
@@ -214,7 +227,7 @@ export class JobRows {
       lt: KEYS.sessionJob(query.sessionId, query.before),
       reverse: true,
     })) {
-      ordinals.push(decodeOrdinal(key.slice(prefix.gte.length)));
+      ordinals.push(...this.#readable(key, () => ordinalAt(key, prefix.gte.length)));
       if (ordinals.length < size) continue;
       yield await this.#rowsOf(ordinals);
       ordinals = [];
@@ -236,10 +249,11 @@ export class JobRows {
 
   /** Of the entries of `l/` or `f/`. */
   #parseMany(entries: readonly StoreEntry[]): readonly StoredRow[] {
-    return entries.flatMap(({ key, value }) => {
-      const ordinal = decodeOrdinal(key.slice(2));
-      return this.#readable(ordinal, () => ({ ordinal, row: parseRow(value) }));
-    });
+    return entries.flatMap(({ key, value }) =>
+      this.#readable(key, () => ordinalAt(key, 2)).flatMap((ordinal) =>
+        this.#readable(ordinal, () => ({ ordinal, row: parseRow(value) })),
+      ),
+    );
   }
 
   async #decodeMany(rows: readonly StoredRow[]): Promise<readonly StoredJob[]> {
@@ -249,13 +263,14 @@ export class JobRows {
     return rows.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, partOf.get(ordinal))));
   }
 
-  /** What `read` answers, or nothing where the row is no row (ROW4). */
-  #readable<Result>(ordinal: number, read: () => Result): readonly Result[] {
+  /** What `read` answers, or nothing where the row, or its key, is none (ROW4). */
+  #readable<Result>(where: number | string, read: () => Result): readonly Result[] {
     try {
       return [read()];
     } catch (error) {
-      if (!this.#bad.has(ordinal)) this.#log('error', 'row.unreadable', { ordinal, error: (error as Error).message });
-      this.#bad.add(ordinal);
+      const place = typeof where === 'number' ? { ordinal: where } : { key: where };
+      if (!this.#bad.has(where)) this.#log('error', 'row.unreadable', { ...place, error: (error as Error).message });
+      this.#bad.add(where);
       return [];
     }
   }

@@ -43,6 +43,23 @@ describe('two stops at once', () => {
     expect((await lab.offstage.get(jobId)).status).toBe('cancelled');
   });
 
+  it('who joins a stop that is not stored yet is answered when its agents were told to end, not before', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await taskLab({ store });
+    const closes = closesOf((await lab.running('s', 't')).agent);
+    store.hold();
+    const first = lab.offstage.tasks.stop('t');
+    await lab.settled();
+    const second = lab.offstage.sessions.stop('s');
+    const seen = watch(second);
+    await lab.settled();
+    expect([seen.isOver, closes.count]).toEqual([false, 0]);
+    store.release();
+    expect((await second).alreadyStopping).toHaveLength(1);
+    expect(closes.count).toBe(1);
+    await first;
+  });
+
   it('what is below a job of the session is told of, forced and waited for, also where an earlier stop has told it to end', async () => {
     const deaf = controlledExecutor({ stubborn: true });
     const parent = async (_: unknown, context: JobContext): Promise<void> => {

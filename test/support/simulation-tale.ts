@@ -256,6 +256,16 @@ export class Tale {
     return call;
   }
 
+  /** The call is settled, and the body has its slot again. */
+  goOn(jobId: string, call: number): this {
+    return this.note({ type: 'body.goes-on', run: this.run(jobId), jobId, call });
+  }
+
+  /** Time passes, and nothing that is due happens. */
+  stand(ms: number): this {
+    return this.pass(ms).note({ type: 'stood-still', ms });
+  }
+
   prune(jobId: string, more: readonly StoreOperation[] = []): this {
     const { base } = this.#jobs.get(jobId) as Told;
     this.#jobs.delete(jobId);

@@ -6,6 +6,7 @@
  */
 
 import type { Offstage } from '../../engine/offstage.ts';
+import type { PausePoint } from '../../engine/pause-points.ts';
 import type { ReapVerdict } from '../../engine/recovery.ts';
 import { type Settings, settingsFrom } from '../../engine/settings.ts';
 import { startEngine } from '../../engine/start.ts';
@@ -52,6 +53,7 @@ export class EngineLife implements Life {
   #isDead = false;
   #letGo: Set<() => void> | null = new Set();
   #ids = 0;
+  #pauseCount = 0;
 
   constructor(host: LifeHost, number: number, rows: Store) {
     this.#host = host;
@@ -89,6 +91,7 @@ export class EngineLife implements Life {
       store: this.store,
       executors: this.#executors(settings, options.executors ?? {}),
       reap: ({ executionId }) => this.#reap(executionId),
+      points: { isPaused: (point, resume) => this.#pauses(point, resume) },
     });
     this.offstage = offstage;
     const { workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs } = settings;
@@ -103,6 +106,14 @@ export class EngineLife implements Life {
       seq: offstage.doors.seq,
     });
     watch(this, offstage);
+  }
+
+  /** Now and then something that follows at once in other engines is one of the things that are due. */
+  #pauses(point: PausePoint, resume: () => void): boolean {
+    this.#pauseCount += 1;
+    if (point === 'terminal_write' || !random(this.seed, point, this.number, this.#pauseCount).chance(0.1)) return false;
+    this.hops.add(point, resume);
+    return true;
   }
 
   /** What is found of a process of an earlier life: mostly nothing, sometimes something that cannot be looked into for a while. */

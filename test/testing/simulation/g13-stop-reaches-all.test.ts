@@ -113,6 +113,20 @@ describe('stopReachesAll', () => {
       ],
     ],
     [
+      'a spawn by name that is repeated after it',
+      [
+        ...WORKING,
+        asked(8, 'spawn', { kind: 'work', jobId: 'n' }),
+        STOP,
+        ending,
+        bodyTold(1, 'j'),
+        done({ stopped: [ofJob('j')] }),
+        asked(9, 'spawn', { kind: 'work', jobId: 'n' }),
+        job({ jobId: 'n', state: 'active' }),
+        called(3, 'n'),
+      ],
+    ],
+    [
       'what begins while it is asked for',
       [
         ...OPEN,
@@ -232,6 +246,20 @@ describe('stopReachesAll', () => {
         job({ jobId: 'n', state: 'active' }),
         called(3, 'n'),
         answered(8, 'spawn', { jobId: 'n' }),
+      ],
+    ],
+    [
+      'a spawn by name that takes effect after it',
+      /its body is called after/,
+      [
+        ...WORKING,
+        asked(8, 'spawn', { kind: 'work', jobId: 'n' }),
+        STOP,
+        ending,
+        bodyTold(1, 'j'),
+        done({ stopped: [ofJob('j')] }),
+        job({ jobId: 'n', state: 'active' }),
+        called(3, 'n'),
       ],
     ],
     [

@@ -27,6 +27,8 @@ export class Latecomers {
   /** Answered ones of this life. */
   #stops: Stop[] = [];
   readonly #asked = new Map<number, number>();
+  /** When somebody has asked for a job of that id last. */
+  readonly #namedAt = new Map<string, number>();
   /** When each job was stored first, and when it had ended. */
   readonly #createdAt = new Map<string, number>();
   readonly #endedAt = new Map<string, number>();
@@ -54,17 +56,18 @@ export class Latecomers {
       case 'crashed':
       case 'closed':
         this.#stops = [];
-        for (const memory of [this.#asked, this.#calledAt, this.#promptedAt, this.#tickets]) memory.clear();
+        for (const memory of [this.#asked, this.#namedAt, this.#calledAt, this.#promptedAt, this.#tickets]) memory.clear();
         break;
       case 'asked':
         this.#asked.set(fact.call, now);
+        if (fact.verb === 'spawn' || fact.verb === 'run') this.#named(fact, now);
         break;
       case 'answered':
         this.#answered(fact, known);
         break;
       case 'body.called':
         this.#calledAt.set(fact.jobId, now);
-        this.#assertInTime(fact.jobId, this.#createdAt.get(fact.jobId) ?? now);
+        this.#assertInTime(fact.jobId, Math.min(this.#createdAt.get(fact.jobId) ?? now, this.#namedAt.get(fact.jobId) ?? now));
         break;
       case 'agent.prompted':
         if (fact.jobId === null) this.#prompted(fact, now, known);
@@ -74,6 +77,11 @@ export class Latecomers {
         break;
       default:
     }
+  }
+
+  #named({ args }: FactOf<'asked'>, now: number): void {
+    const { jobId } = (args[0] ?? {}) as { readonly jobId?: unknown };
+    if (typeof jobId === 'string') this.#namedAt.set(jobId, now);
   }
 
   #answered({ call, verb, value }: FactOf<'answered'>, known: Known): void {
