@@ -115,7 +115,12 @@ export class CancelVerbs {
   ): Promise<keyof CancelManyResult | null> {
     try {
       const unfinished = this.#unfinishedStatus(jobId);
-      if (unfinished === null) return isWanted((await this.#host.queries.get(jobId)).status) ? 'alreadyTerminal' : null;
+      if (unfinished === null) {
+        // An end that is decided and not stored yet is waited for, as `cancel` does.
+        const isLive = this.#core.jobs.has(jobId);
+        const { status } = await (isLive ? this.#one(jobId, request) : this.#host.queries.get(jobId));
+        return isWanted(status) ? 'alreadyTerminal' : null;
+      }
       if (!isWanted(unfinished)) return null;
       const { status } = await this.#one(jobId, request);
       if (status === 'cancelled') return 'cancelled';
