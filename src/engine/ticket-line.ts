@@ -57,8 +57,8 @@ export class TicketLine {
     }));
   }
 
-  /** @throws OffstageError `ticket.not_found` */
-  cancel(ticketId: string): Promise<void> {
+  /** Resolves with whether that is stored. @throws OffstageError `ticket.not_found` */
+  cancel(ticketId: string): Promise<boolean> {
     for (const session of this.#core.liveness.values()) {
       if (session.ticketCount === 0) continue;
       const ticket = session.tickets.find((waiting) => waiting.ticketId === ticketId);
@@ -149,17 +149,18 @@ export class TicketLine {
     };
   }
 
-  withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {
+  /** Resolves with whether that is stored, or the store refuses for now. */
+  withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<boolean> {
     leave(session, ticket);
     this.#core.liveness.touch(session);
     return new Promise((resolve) => {
       this.#core.submit({
         changes: [],
         rows: [removeTicketOperation(ticket.ticketId)],
-        acknowledge: () => {
+        acknowledge: (durable) => {
           this.tell(session, ticket, status, 0, error);
           this.#core.liveness.settle();
-          resolve();
+          resolve(durable);
         },
       });
     });

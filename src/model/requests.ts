@@ -103,6 +103,8 @@ export interface CancelManyResult {
   readonly cancelling: readonly string[];
   readonly alreadyTerminal: readonly string[];
   readonly notFound: readonly string[];
+  /** Present when the store refuses: all of it is acted upon, and not all of it is stored yet. */
+  readonly durable?: false;
 }
 
 /** One step of a plan. */

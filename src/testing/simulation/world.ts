@@ -145,7 +145,7 @@ export class World {
       const diesAfter = dice.chance(0.1) ? dice.integer(20) : Number.POSITIVE_INFINITY;
       for (let hops = 0; outcome === 'opening'; hops++) {
         if (hops >= diesAfter) break;
-        if (life.hops.size === 0 && !this.#fireTimer(life)) {
+        if (life.hops.size === 0 && !life.clock.fireNext()) {
           this.note({ type: 'never-rests', pending: ['an opening that waits for nothing'] });
           return null;
         }
@@ -213,11 +213,7 @@ export class World {
   async #standStill(life: EngineLife, ms: number): Promise<void> {
     this.time.elapsedMs += ms;
     this.note({ type: 'stood-still', ms });
-    while (this.#fireTimer(life) && !this.#hasEnough) await turn();
-  }
-
-  #fireTimer(life: EngineLife): boolean {
-    return life.clock.fireNext();
+    while (life.clock.fireNext() && !this.#hasEnough) await turn();
   }
 
   /** Whatever is due happens, oldest first, and what comes of it. */
