@@ -1,7 +1,8 @@
 /** docs/guarantees.md: all sixteen, in the words that were specified, and nothing named in it that does not exist. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CHECKERS } from '../../src/testing/index.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs', 'guarantees.md'), 'utf8');
@@ -59,6 +60,13 @@ describe.each(GUARANTEES.map(([words, checker], index) => ({ number: index + 1, 
     expect(section).toContain(`Watched by \`${one.checker}\`.`);
   });
 
+  it('is watched by a checker that is there, and says the same', () => {
+    const source = read(`src/testing/simulation/checkers/${one.checker}.ts`);
+    expect(source).toMatch(new RegExp(`^/\\*\\*\\n \\* G${one.number}: `));
+    expect(source).toContain(`guarantee: 'G${one.number}'`);
+    expect(CHECKERS[one.number - 1]).toMatchObject({ guarantee: `G${one.number}`, promise: one.words });
+  });
+
   it('is enforced where it says: every file is there, and has the rules that are named with it', () => {
     const places = [...section.matchAll(/`(src\/[^`]+\.ts)`(?: \(([A-Z]{3}\d+(?:, [A-Z]{3}\d+)*)\))?/g)];
     expect(places.length).toBeGreaterThan(1);
@@ -75,6 +83,12 @@ describe.each(GUARANTEES.map(([words, checker], index) => ({ number: index + 1, 
     expect(tests.length).toBeGreaterThan(3);
     expect(tests.filter(([, path = '', title = '']) => !read(path).includes(title)).map(([line]) => line)).toEqual([]);
   });
+});
+
+it('has no other checkers than those', () => {
+  expect(CHECKERS).toHaveLength(GUARANTEES.length);
+  const files = readdirSync(join(ROOT, 'src/testing/simulation/checkers')).filter((file) => /^g\d/.test(file));
+  expect(files.sort()).toEqual(GUARANTEES.map(([, checker]) => `${checker}.ts`));
 });
 
 it('names no other file that is not there', () => {

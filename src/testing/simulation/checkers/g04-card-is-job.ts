@@ -189,7 +189,7 @@ function judgeComplete(listed: ReadonlyMap<string, Listed>, known: Known): void 
 
 export const cardIsJob: Checker = {
   guarantee: 'G4',
-  promise: 'card = job under the mapping of spec 9, at every committed instant',
+  promise: 'card = job under the mapping of §9, at every committed instant',
   begin(): Check {
     const cards = new Cards();
     return (fact, known) => cards.judge(fact, known);

@@ -215,7 +215,7 @@ class Durables {
 
 export const durableFirst: Checker = {
   guarantee: 'G7',
-  promise: 'no observer sees a state that is not durable, but in answers that say so',
+  promise: 'no observer sees a state that is not durable (answers marked `durable: false` excepted)',
   begin(): Check {
     const durables = new Durables();
     return (fact, known) => durables.judge(fact, known);

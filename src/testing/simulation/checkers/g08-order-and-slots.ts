@@ -190,7 +190,8 @@ class Pool {
 
 export const orderAndSlots: Checker = {
   guarantee: 'G8',
-  promise: 'starts follow spawn order; executing bodies are no more than workers; slots balance to zero',
+  promise:
+    'starts of jobs nobody in the engine waits for follow spawn order within each session and, saturated sessions aside, over all; executing, not-waiting, not-ending bodies ≤ workers; slots balance to zero',
   begin(): Check {
     const pool = new Pool();
     return (fact, known) => pool.judge(fact, known);

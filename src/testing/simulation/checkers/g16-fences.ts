@@ -23,7 +23,8 @@ const OPEN_ENDED: readonly string[] = ['events', 'close'];
 
 export const fences: Checker = {
   guarantee: 'G16',
-  promise: 'every foreign callback may throw, hang or re-enter without harm to anyone else',
+  promise:
+    'every foreign callback (executor, observer, inspector, adapter, store) may throw, hang or re-enter without harm to anyone else',
   begin(): Check {
     const mirror = new ToldMirror();
     const lives = new Lives();
