@@ -747,6 +747,13 @@ export const BREAKS = [
 
   // G15: no body after the end, unless the record says so.
   {
+    name: 'a body that was never called is said to be at work still',
+    guarantee: 'G15',
+    file: 'src/engine/body-runner.ts',
+    find: '    if (!execution.isBodyLive) {\n',
+    replace: '    if (false) {\n',
+  },
+  {
     name: 'the record of a body that was given up does not say so',
     guarantee: 'G15',
     file: 'src/machines/job.ts',
@@ -772,8 +779,8 @@ export const BREAKS = [
     name: 'a body is called although its job was told to end before',
     guarantee: 'G15',
     file: 'src/engine/body-runner.ts',
-    find: "    if (job.decided.state !== 'active') {\n      // Told to end before it was called",
-    replace: "    if (job.decided.state === 'queued') {\n      // Told to end before it was called",
+    find: "    if (job.decided.state !== 'active') {\n      this.#leaveUncalled",
+    replace: "    if (job.decided.state === 'queued') {\n      this.#leaveUncalled",
   },
   {
     name: 'what a body was handed outlives its job',

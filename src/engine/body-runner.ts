@@ -128,11 +128,7 @@ export class BodyRunner {
   #call(job: LiveJob, execution: Execution): void {
     if (execution.hasSettled) return;
     if (job.decided.state !== 'active') {
-      // Told to end before it was called: it never is (RUN2).
-      this.#settle(job, execution, {
-        kind: 'threw',
-        error: execution.abortReason ?? offstageError('job.cancelled', { reason: 'cancelled before pickup' }),
-      });
+      this.#leaveUncalled(job, execution);
       return;
     }
     const core = this.#core;
@@ -156,6 +152,12 @@ export class BodyRunner {
       (value) => this.#settle(job, execution, { kind: 'returned', value }),
       (error) => this.#settle(job, execution, { kind: 'threw', error }),
     );
+  }
+
+  /** Told to end before it was called: it never is (RUN2), and there is nothing that could be at work still. */
+  #leaveUncalled(job: LiveJob, execution: Execution): void {
+    const error = execution.abortReason ?? offstageError('job.cancelled', { reason: 'cancelled before pickup' });
+    this.#settle(job, execution, { kind: 'threw', error });
   }
 
   #settle(job: LiveJob, execution: Execution, settlement: Settlement): void {
@@ -225,6 +227,11 @@ export class BodyRunner {
 
   #graceOver(job: LiveJob, execution: Execution): void {
     if (execution.hasSettled || job.isDecidedEnd) return;
+    if (!execution.isBodyLive) {
+      // Its start is not stored yet: it will not be called.
+      this.#leaveUncalled(job, execution);
+      return;
+    }
     const core = this.#core;
     const text = execution.partialText();
     const change = core.step(job, {

@@ -358,6 +358,7 @@ export const rested = (view: Partial<RestView> = {}): Told => ({
   type: 'rested',
   view: {
     jobs: [],
+    jobsOf: new Map(),
     sessions: [],
     tasks: [],
     workloads: new Map(),

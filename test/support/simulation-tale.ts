@@ -313,7 +313,7 @@ export class Tale {
     const queued = jobs.filter(({ status }) => status === 'queued').length;
     const settings = this.facts.findLast((fact) => fact.type === 'opened')?.settings ?? SETTINGS;
     return {
-      ...{ jobs, cards, sessions: [], tasks: [], workloads: new Map(), tickets: new Map() },
+      ...{ jobs, jobsOf: new Map(), cards, sessions: [], tasks: [], workloads: new Map(), tickets: new Map() },
       health: {
         status: 'ok',
         pool: { workers: settings.workers, running: live.length - detached, waiting: 0, queued, detached },

@@ -78,9 +78,9 @@ export function bodyPlan(dice: Random, kinds: readonly string[], depth = 0): Bod
       [1, 'never-read'],
     ]),
     whenTold: dice.weighted<BodyPlan['whenTold']>([
-      [7, 'obey'],
-      [2, 'slow'],
-      [2, 'ignore'],
+      [6, 'obey'],
+      [3, 'slow'],
+      [3, 'ignore'],
     ]),
   };
 }
@@ -93,7 +93,7 @@ function bodyStep(dice: Random, kinds: readonly string[], depth: number): BodySt
   return dice.weighted<() => BodyStep>([
     [10, () => ({ do: 'work', ms: someMs(dice) })],
     [1, () => ({ do: 'hang' })],
-    [3, () => ({ do: dice.pick(['progress', 'output', 'partial'] as const) })],
+    [5, () => ({ do: dice.pick(['progress', 'output', 'partial'] as const) })],
     [5, child],
     [
       3,

@@ -36,6 +36,8 @@ export type Caller = { readonly who: 'person' | 'observer' } | { readonly who: '
 export interface RestView {
   /** Every job that can still be read, oldest first. */
   readonly jobs: readonly JobView[];
+  /** Their ids by the session that they run on, as its own list gives them, oldest first. */
+  readonly jobsOf: ReadonlyMap<string, readonly string[]>;
   readonly sessions: readonly SessionView[];
   /** Archived ones too. */
   readonly tasks: readonly TaskView[];

@@ -6,7 +6,7 @@
 
 import { JOB_STATUSES } from '../../model/records.ts';
 import type { ListQuery, SpawnOptions } from '../../model/requests.ts';
-import { bodyPlan, someMs } from './body-plan.ts';
+import { type BodyPlan, bodyPlan, someMs } from './body-plan.ts';
 import { attachObserver } from './observers.ts';
 import type { Random } from './random.ts';
 import type { Action, Stage } from './stage.ts';
@@ -61,7 +61,9 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
   const content = (stage: Stage, kind: string): { readonly input?: unknown } => {
     if (own.ofHost().includes(kind)) return given('input', own.inputs[kind]?.(stage.random));
     if (kind === 'agent') return { input: { prompt: `job of step ${stage.step}` } };
-    return { input: { plan: bodyPlan(stage.random, kinds) } };
+    // What is large lies in a row of its own.
+    const padding = stage.random.chance(0.05) ? { padding: 'x'.repeat(2_000) } : {};
+    return { input: { plan: bodyPlan(stage.random, kinds), ...padding } };
   };
   const optionsOf = (stage: Stage): SpawnOptions => {
     const { random: dice } = stage;
@@ -87,6 +89,26 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
   return [
     { verb: 'spawn', weight: 30, act: (stage) => void spawn(stage, optionsOf(stage)) },
     {
+      // A body that does not end when it is told to, is told several times, for several reasons, and has children.
+      verb: 'cancel',
+      weight: 4,
+      act: (stage) => {
+        const { random: dice, life, step } = stage;
+        const jobId = `deaf_${step}`;
+        const child: BodyPlan = { steps: [{ do: 'hang' }], end: 'text', whenTold: dice.pick(['obey', 'ignore']) };
+        const parent: BodyPlan = {
+          steps: [{ do: 'spawn', kind: dice.pick(kinds), plan: child }, ...(dice.chance(0.7) ? [{ do: 'hang' } as const] : [])],
+          end: 'text',
+          whenTold: dice.pick(['ignore', 'slow']),
+        };
+        const timeoutMs = dice.chance(0.5) ? { timeoutMs: 1 + dice.integer(3_000) } : {};
+        void spawn(stage, { kind: dice.pick(kinds), jobId, subject: `s${step}`, input: { plan: parent }, ...timeoutMs });
+        for (let times = 1 + dice.integer(3); times > 0; times--) {
+          void life.pause(dice.integer(2_000)).then(() => life.cancel(jobId, { who: 'person' }));
+        }
+      },
+    },
+    {
       // The same request twice, with the host's own id; cancelled in the same tick now and then.
       verb: 'spawn',
       weight: 5,
@@ -97,6 +119,9 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
         void spawn(stage, options);
         if (dice.chance(0.5)) void spawn(stage, dice.chance(0.7) ? options : { ...options, subject: 'another' });
         if (dice.chance(0.4)) void stage.life.cancel(jobId, { who: 'person' });
+        // Whoever chose the id may look before the answer is there.
+        if (dice.chance(0.4)) void stage.life.call('get', [jobId], () => stage.offstage.get(jobId));
+        if (dice.chance(0.2)) void stage.life.call('list', [{}], () => stage.offstage.list({}));
       },
     },
     {

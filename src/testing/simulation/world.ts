@@ -237,7 +237,7 @@ export class World {
       [4, () => this.#crash(life, dice)],
       [1, () => void this.#beginClose(life)],
       [
-        3,
+        6,
         () => {
           const failure = { when: dice.pick(['before', 'after'] as const), nth: 1 + dice.integer(3) };
           controlled.failNext(failure);

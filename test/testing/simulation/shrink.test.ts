@@ -22,8 +22,9 @@ const nothingCrashes: Checker = {
 };
 
 describe('shrink', () => {
-  it.each([3, 7, 9])('SHR1: leaves only what is needed of a world (seed %i)', async (seed) => {
-    const options = { seed, steps: 600, checkers: [nobodyIsCancelled] };
+  it.each([1, 20, 40])('SHR1: leaves only what is needed of a world (from seed %i on)', async (first) => {
+    const found = await simulateMany({ seed: first, steps: 20_000, length: 600, checkers: [nobodyIsCancelled], shrinks: false });
+    const options = { seed: found.failure?.seed ?? 0, steps: 600, checkers: [nobodyIsCancelled] };
     const { violation } = await simulate(options);
     expect(violation).toMatchObject({ guarantee: 'G1', message: expect.stringMatching(/was cancelled$/) });
 

@@ -6,7 +6,7 @@
  *       newest first, and none is missing.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type Card, cardIdOf, cardOf, cardStatusOf, jobIdOfCard } from '../../../model/cards.ts';
+import { type Card, cardIdOf, cardStatusOf, jobIdOfCard } from '../../../model/cards.ts';
 import type { CardRecordEvent, RecordEvent } from '../../../model/events.ts';
 import { callerOf, isTerminal, type JobRecord } from '../../../model/records.ts';
 import { readKeptCard } from '../../../persistence/card-rows.ts';
@@ -14,6 +14,7 @@ import { KEYS } from '../../../persistence/row-keys.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known } from '../known.ts';
+import { cardByTheBook } from './card-by-the-book.ts';
 import { isWell } from './store-trouble.ts';
 import { isExpired, stepsOf } from './stored-jobs.ts';
 import { eventsOf, textOf } from './told-events.ts';
@@ -93,7 +94,7 @@ class Cards {
           : card.sessionId !== (asked as { sessionId: string }).sessionId
       )
         violate(`${where} was answered with another card than ${textOf(asked)}: ${textOf(card)}`);
-      if (this.#made.get(jobId)?.some((record) => isDeepStrictEqual(cardOf(record), card)) !== true)
+      if (this.#made.get(jobId)?.some((record) => isDeepStrictEqual(cardByTheBook(record), card)) !== true)
         violate(`${where} was answered with a card that no stored record of ${jobId} makes: ${textOf(card)}`);
     }
   }
@@ -107,12 +108,12 @@ class Cards {
         const jobId = card.attach.job_id;
         const job = jobs.get(jobId);
         if (card.sessionId !== sessionId) violate(`the card of ${jobId} is listed in ${sessionId}, and says ${card.sessionId}`);
-        if (job !== undefined && !isDeepStrictEqual(card, cardOf(job)))
-          violate(`${jobId} is ${job.status}, and its card reads ${textOf(card)} in place of ${textOf(cardOf(job))}`);
+        if (job !== undefined && !isDeepStrictEqual(card, cardByTheBook(job)))
+          violate(`${jobId} is ${job.status}, and its card reads ${textOf(card)} in place of ${textOf(cardByTheBook(job))}`);
         if (!isWell(view)) continue;
         const stored = known.jobs.get(jobId);
         const kept = readKeptCard(known.rows.get(KEYS.card(jobId)));
-        const expected = stored === undefined ? kept?.card : cardOf(stored.record);
+        const expected = stored === undefined ? kept?.card : cardByTheBook(stored.record);
         if (expected === undefined || !isDeepStrictEqual(card, expected))
           violate(`the card of ${jobId} reads ${textOf(card)}, and what is stored makes ${textOf(expected)}`);
         ordinals.push(stored?.ordinal ?? kept?.ordinal ?? 0);
@@ -157,8 +158,8 @@ function judgeEvents(events: readonly RecordEvent[]): readonly CardRecordEvent[]
 function judgePruned(record: JobRecord, known: Known): void {
   if (!known.sessions.has(callerOf(record))) return;
   const kept = readKeptCard(known.rows.get(KEYS.card(record.jobId)))?.card;
-  if (kept === undefined || !isDeepStrictEqual(kept, cardOf(record)))
-    violate(`${record.jobId} was pruned, and of its card ${textOf(cardOf(record))} is kept ${textOf(kept)}`);
+  if (kept === undefined || !isDeepStrictEqual(kept, cardByTheBook(record)))
+    violate(`${record.jobId} was pruned, and of its card ${textOf(cardByTheBook(record))} is kept ${textOf(kept)}`);
 }
 
 /** The cards of one session. */

@@ -12,6 +12,7 @@ import { type Check, type Checker, type Violate, violating } from '../checker.ts
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known, StoredJob } from '../known.ts';
 import { jobViewsOf, VIEW_ONLY } from './job-answers.ts';
+import { judgeRows } from './row-answers.ts';
 import { isWell } from './store-trouble.ts';
 import { differingField, isExpired, stepsOf } from './stored-jobs.ts';
 import { differenceOf, eventsOf, textOf } from './told-events.ts';
@@ -63,6 +64,7 @@ class Durables {
         break;
       case 'answered':
         this.#judgeAnswered(fact, known);
+        judgeRows(fact, known, violate);
         break;
       case 'body.called':
         if (!known.jobs.has(fact.jobId)) violate(`the body of ${fact.jobId} was called, and its acceptance is not stored`);
@@ -207,6 +209,11 @@ class Durables {
     const ordinals = view.jobs.map(({ jobId }) => known.jobs.get(jobId)?.ordinal ?? 0);
     if (ordinals.some((ordinal, index) => ordinal <= (ordinals[index - 1] ?? 0)))
       violate(`jobs are not listed in the order of their creation: ${view.jobs.map(({ jobId }) => jobId).join(', ')}`);
+    for (const [sessionId, ids] of view.jobsOf) {
+      const expected = view.jobs.filter((job) => job.sessionId === sessionId).map(({ jobId }) => jobId);
+      if (expected.join() !== ids.join())
+        violate(`the list of ${sessionId} is ${ids.join(', ')}, and there are ${expected.join(', ')}`);
+    }
     for (const jobId of this.#bornHere) {
       if (!this.#announced.has(jobId)) violate(`${jobId} is stored, and nobody was told that it was accepted`);
     }
