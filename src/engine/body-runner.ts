@@ -181,13 +181,21 @@ export class BodyRunner {
     const { state, context } = job.decided;
     // A body that was told to end and returned no text leaves what it had reported so far.
     const keepsPartial = state === 'ending' && context.cause !== 'shutdown' && event.result.text === null && partial !== null;
-    const change = core.step(job, keepsPartial ? { ...event, result: { ...event.result, text: capText(partial) } } : event);
+    const told = keepsPartial ? { ...event, result: { ...event.result, text: capText(partial) } } : event;
+    const change = core.step(job, told, state === 'active' ? this.#leftBehind(job, execution, at) : undefined);
     const children = this.#host.endForegroundChildren(job);
     core.submit({
       changes: change === null ? children : [change, ...children],
       rows: this.#endRows(job, execution, true),
       effects: () => this.#host.runEffectsOf(children),
     });
+  }
+
+  /** What is named and still there when nobody has told the body to end is no part of it (G15), and is not passed over in silence. */
+  #leftBehind({ base }: LiveJob, { survivors }: Execution, at: number): HistoryEntry | undefined {
+    if (survivors === null) return undefined;
+    this.#core.settings.log('warn', 'body.left_behind', { jobId: base.jobId, kind: base.kind, survivors });
+    return { at, type: 'note', detail: `still there: ${survivors}` };
   }
 
   /** The record has ended before: what the body did since is history, nothing more. */

@@ -259,7 +259,7 @@ describe('while the store does not answer', () => {
     const [ticket] = await lab.offstage.sessions.tickets('s');
     const cancelled = lab.offstage.sessions.cancelTicket(ticket?.ticketId ?? '');
     await lab.clock.advance(10_000);
-    expect(await cancelled).toEqual({ changed: true });
+    expect(await cancelled).toEqual({ changed: true, durable: false });
     store.release();
     await refusal;
     await lab.settled();

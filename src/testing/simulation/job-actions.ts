@@ -174,6 +174,23 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
       },
     },
     {
+      // Several at once for one job, from its birth on: most others have ended by the time that somebody waits for them.
+      verb: 'wait',
+      weight: 3,
+      act: (stage) => {
+        const { life, offstage, random: dice } = stage;
+        const jobId = `awaited_${stage.step}`;
+        void spawn(stage, { jobId, ...optionsOf(stage) });
+        const forEver = { timeoutMs: null };
+        for (let count = 1 + dice.integer(3); count > 0; count--)
+          void life.call('wait', [jobId, forEver], () => offstage.wait(jobId, forEver));
+        const ids = [jobId, dice.chance(0.5) ? `${jobId}_too` : someJob(stage)];
+        void spawn(stage, { jobId: `${jobId}_too`, ...optionsOf(stage) });
+        const many = { mode: dice.pick(['all', 'any'] as const), ...forEver };
+        void life.call('waitMany', [ids, many], () => offstage.waitMany(ids, many));
+      },
+    },
+    {
       verb: 'waitMany',
       weight: 4,
       act: (stage) => {

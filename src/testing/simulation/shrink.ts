@@ -1,10 +1,14 @@
 /**
  * The fewest steps that still break the same guarantee.
  *
- * SHR1  What is left was run, and breaks the guarantee that the whole did; each single step of it is needed, unless the runs were used up.
+ * SHR1  What is left was run, and breaks the guarantee that the whole did; each single step of it is needed, and where there are few each two of
+ *       them, unless the runs were used up.
  * SHR2  Steps are only left out: those that stay keep their numbers, and so their chance (WLD1).
  */
 import { type SimulationOptions, type SimulationResult, simulate } from './simulate.ts';
+
+/** With more of them than this, trying all pairs takes too long. */
+const FEW = 24;
 
 export interface Shrunk {
   readonly seed: number;
@@ -42,6 +46,16 @@ export async function shrink(options: SimulationOptions, maxRuns = 3_000): Promi
     left = upTo(candidate, result);
     return true;
   };
+  /** Two that need each other, such as a fault and its end, go only together. */
+  const withoutTwo = async (): Promise<boolean> => {
+    if (left.length > FEW) return false;
+    for (const [index, first] of left.entries())
+      for (const second of left.slice(index + 1)) {
+        if (runs >= maxRuns) return false;
+        if (await take(left.filter((step) => step !== first && step !== second))) return true;
+      }
+    return false;
+  };
   for (let part = Math.ceil(left.length / 2); part >= 1 && runs < maxRuns; ) {
     let hasTaken = false;
     // From the end: what comes late is needed least.
@@ -52,7 +66,7 @@ export async function shrink(options: SimulationOptions, maxRuns = 3_000): Promi
       end = Math.min(end, left.length + part);
     }
     if (part > 1) part = Math.ceil(part / 2);
-    else if (!hasTaken) break;
+    else if (!hasTaken && !(await withoutTwo())) break;
   }
   return { seed, only: left, result: best, runs };
 }

@@ -187,8 +187,8 @@ export class World {
       [8, () => Math.max(0, (life.clock.nextDueAt ?? this.time.elapsedMs) - this.time.elapsedMs)],
       [5, () => dice.integer(1_000)],
       [4, () => dice.integer(60_000)],
-      [2, () => dice.integer(HOUR_MS)],
-      [0.5, () => dice.integer(24 * HOUR_MS)],
+      [1, () => dice.integer(HOUR_MS)],
+      [0.3, () => dice.integer(24 * HOUR_MS)],
     ])();
     // Retries are frequent: a disk that is full for hours shows nothing that it does not show in seconds.
     const ms = this.#canStore ? wanted : Math.min(wanted, LONGEST_FULL_MS);
@@ -338,6 +338,7 @@ export class World {
     let isOver = false;
     const canStore = this.#canStore;
     life.store.failReads(0);
+    life.store.isAtRest = true;
     const viewing = viewAtRest(offstage, { isLast, canStore }).then(
       (view) => {
         if (view !== null) this.note({ type: 'rested', view });
@@ -346,6 +347,7 @@ export class World {
     );
     void viewing.finally(() => {
       isOver = true;
+      life.store.isAtRest = false;
     });
     await turn();
     while (!isOver && !this.#hasEnough) {

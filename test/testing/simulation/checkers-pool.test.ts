@@ -241,6 +241,10 @@ describe('G14 is broken by', () => {
       () => asked('waitMany', [['b', 'a'], { mode: 'any' }], (told) => told.end('a').rest()),
     ],
     ['a wait for all that have ended', () => asked('waitMany', [['a', 'a']], (told) => told.end('a').rest())],
+    [
+      'an answer long after the end was told',
+      () => asked('wait', ['a', FOR_EVER], (told, call) => told.end('a').pass(1).answer(call, told.view('a'))),
+    ],
     ['the answer of another job', () => asked('wait', ['b'], (told, call) => told.end('a').answer(call, told.view('a')))],
     ['an entry too few', () => asked('waitMany', [['a', 'a']], (told, call) => told.end('a').answer(call, [told.view('a')]))],
     [

@@ -133,19 +133,19 @@ class Graces {
   }
 
   #judgeMany(fact: FactOf<'answered'>, known: Known): void {
-    const { cancelled, cancelling, alreadyTerminal, notFound } = fact.value as CancelManyResult;
+    const { cancelled, cancelling, alreadyTerminal, notFound, durable } = fact.value as CancelManyResult;
     const wrong: Violate = (what) => violate(`call ${fact.call}, ${fact.verb}: ${what}`);
     for (const jobId of cancelling) {
       const stored = known.jobs.get(jobId);
       if (stored === undefined) continue;
       // What ends for another reason keeps that one, and its own time.
       if (stored.record.cancelRequestedAt !== null) this.#begin(jobId, fact.at, known);
-      if (this.#trouble.isOn) continue;
+      if (durable === false) continue;
       if (stored.state !== 'ending' && !isTerminal(stored.record.status))
         wrong(`${jobId} is said to be ending, and is ${stored.state}`);
       this.#judgeToldToEnd(jobId, wrong, known);
     }
-    for (const jobId of this.#trouble.isOn ? [] : [...cancelled, ...alreadyTerminal]) {
+    for (const jobId of durable === false ? [] : [...cancelled, ...alreadyTerminal]) {
       const stored = known.jobs.get(jobId);
       if (stored !== undefined && !isTerminal(stored.record.status))
         wrong(`${jobId} is said to have ended, and is ${stored.state}`);

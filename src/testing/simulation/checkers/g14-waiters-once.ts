@@ -6,7 +6,7 @@
  * WTR2  A wait is answered with an end, or with `timedOut`: not before its time, and, but for what stood still and for slots, not after it. A job that
  *       failed or was cancelled rejects none.
  * WTR3  `waitMany` and `plan.run` answer an entry for each id, in order. `any` needs one end; `all` needs every one.
- * WTR4  At rest nobody outside waits for what has ended.
+ * WTR4  Nobody outside waits for what has ended: at rest, or when time has passed since that was told.
  */
 import { isTerminal, type JobView } from '../../../model/records.ts';
 import type { PlanSpec, WaitManyEntry, WaitManyOptions } from '../../../model/requests.ts';
@@ -57,6 +57,8 @@ interface OpenWait {
   /** Counts facts. */
   readonly moment: number;
   readonly stoodStillMs: number;
+  /** When it was told that what it waits for has ended, and what had stood still by then; null: not yet. */
+  over: { readonly at: number; readonly stoodStillMs: number } | null;
 }
 
 class Waits {
@@ -83,9 +85,11 @@ class Waits {
         if (this.#made.has(fact.call)) violate(`call ${fact.call} was made twice`);
         this.#made.add(fact.call);
         if (!WAITS.has(fact.verb) && !AT_ONCE.has(fact.verb)) break;
-        this.#open.set(fact.call, { asked: fact, moment: this.#moment, stoodStillMs: known.stoodStillMs });
+        this.#open.set(fact.call, { asked: fact, moment: this.#moment, stoodStillMs: known.stoodStillMs, over: null });
         break;
       case 'told':
+        if (fact.observer === 0 && fact.event.type === 'job.status' && isTerminal(fact.event.status))
+          this.#noteEnds(fact.at, known);
         if (fact.event.type === 'job.created' && fact.observer === 0) this.#toldAt.set(fact.event.jobId, this.#moment);
         break;
       case 'answered':
@@ -103,6 +107,13 @@ class Waits {
     }
   }
 
+  /** Time passes when nothing is due, or is said to have stood still. */
+  #noteEnds(at: number, known: Known): void {
+    for (const open of this.#open.values()) {
+      if (open.asked.by.who !== 'body' && isOver(open.asked, known)) open.over ??= { at, stoodStillMs: known.stoodStillMs };
+    }
+  }
+
   #settle(fact: FactOf<'answered'> | FactOf<'refused'>, known: Known): void {
     const { call, verb } = fact;
     const asked = known.calls.get(call);
@@ -114,6 +125,9 @@ class Waits {
     this.#open.delete(call);
     if (!WAITS.has(verb) || open === undefined) return;
     const wrong: Violate = (what) => violate(`${describe(open.asked)}, call ${call}, ${what}`);
+    const { over } = open;
+    if (over !== null && fact.at > over.at + known.stoodStillMs - over.stoodStillMs)
+      wrong(`was ${fact.type} at ${fact.at}, and what it waits for had ended at ${over.at}`);
     if (fact.type === 'refused') this.#judgeRefused(fact, open, wrong, known);
     else this.#judgeAnswered(fact, open, wrong, known);
   }
@@ -177,7 +191,7 @@ class Waits {
       if (asked.by.who === 'body') continue;
       const latest = asked.at + limitOf(asked) + known.stoodStillMs - stoodStillMs;
       if (at > latest) wrong(`it was to wait until ${latest}`);
-      if (isWell(view)) judgeOpen(asked, wrong, known);
+      if (isWell(view) && isOver(asked, known)) wrong('what it waits for has ended');
     }
   }
 }
@@ -205,13 +219,12 @@ function judgeSufficient(asked: FactOf<'asked'>, entries: readonly WaitManyEntry
   if (hasTimedOut && limitOf(asked) === Number.POSITIVE_INFINITY) wrong('has no time, and timed out');
 }
 
-/** WTR4. */
-function judgeOpen(asked: FactOf<'asked'>, wrong: Violate, known: Known): void {
-  if (asked.verb !== 'wait' && asked.verb !== 'waitMany') return;
+/** WTR4. False also for what asks for no ids. */
+function isOver(asked: FactOf<'asked'>, known: Known): boolean {
+  if (asked.verb !== 'wait' && asked.verb !== 'waitMany') return false;
   const ids = asked.verb === 'wait' ? [asked.args[0] as string] : (asked.args[0] as readonly string[]);
   const hasEnded = (jobId: string): boolean => isTerminal(known.jobs.get(jobId)?.record.status ?? 'pending');
-  const isOver = isAny(asked) ? ids.some(hasEnded) : ids.every((jobId) => hasEnded(jobId) || isExpired(known, jobId));
-  if (isOver) wrong(`what it waits for has ended: ${ids.join(', ')}`);
+  return isAny(asked) ? ids.some(hasEnded) : ids.every((jobId) => hasEnded(jobId) || isExpired(known, jobId));
 }
 
 const isAny = ({ verb, args }: FactOf<'asked'>): boolean =>
