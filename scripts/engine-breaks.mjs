@@ -285,9 +285,16 @@ export const BREAKS = [
     name: 'a batch is revealed before it is written',
     guarantee: 'G7',
     file: 'src/engine/commit-loop.ts',
-    find: '      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure === null) this.#reveal(batch);\n    else this.#fail(batch, failure.error);',
+    find: '      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#unanswered.clear();\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure === null) this.#reveal(batch);\n    else this.#fail(batch, failure.error);',
     replace:
-      '      this.#reveal(batch);\n      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure !== null) this.#fail(batch, failure.error);',
+      '      this.#reveal(batch);\n      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#unanswered.clear();\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure !== null) this.#fail(batch, failure.error);',
+  },
+  {
+    name: 'a session that is being written is seen, and kept when its write is denied',
+    guarantee: 'G12',
+    file: 'src/engine/commit-loop.ts',
+    find: '?? this.#unanswered.get(key);',
+    replace: ';',
   },
   {
     name: 'get and list show what is decided',
