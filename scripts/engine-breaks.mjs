@@ -290,13 +290,6 @@ export const BREAKS = [
       '      this.#reveal(batch);\n      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#unanswered.clear();\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure !== null) this.#fail(batch, failure.error);',
   },
   {
-    name: 'a session that is being written is seen, and kept when its write is denied',
-    guarantee: 'G12',
-    file: 'src/engine/commit-loop.ts',
-    find: '?? this.#unanswered.get(key);',
-    replace: ';',
-  },
-  {
     name: 'get and list show what is decided',
     guarantee: 'G7',
     file: 'src/engine/live-job.ts',
