@@ -285,9 +285,9 @@ export const BREAKS = [
     name: 'a batch is revealed before it is written',
     guarantee: 'G7',
     file: 'src/engine/commit-loop.ts',
-    find: '      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure === null) this.#reveal(batch);\n    else this.#fail(batch, failure.error);',
+    find: '      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#unanswered.clear();\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure === null) this.#reveal(batch);\n    else this.#fail(batch, failure.error);',
     replace:
-      '      this.#reveal(batch);\n      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure !== null) this.#fail(batch, failure.error);',
+      '      this.#reveal(batch);\n      await writing;\n    } catch (error) {\n      failure = { error };\n    }\n    this.#watched?.stop();\n    this.#watched = null;\n    this.#unanswered.clear();\n    this.#isWriting = false;\n    this.#isStalled = false;\n    if (failure !== null) this.#fail(batch, failure.error);',
   },
   {
     name: 'get and list show what is decided',

@@ -34,6 +34,8 @@ export class CommitLoop {
   #pending: Pending[] = [];
   /** Written or half-written by a failed batch and not to be kept. */
   #retractions: StoreOperation[] = [];
+  /** The same of the batch that is being written, by key. */
+  readonly #unanswered = new Map<string, StoreOperation>();
   #seq: number;
   /** While the events of a batch are being published. */
   #toldSeq: number | null = null;
@@ -94,9 +96,12 @@ export class CommitLoop {
     return this.#ordinal;
   }
 
-  /** The row may lie in the store and belongs to a creation that was refused: nobody is to see it. */
-  isRetracted(key: string): boolean {
-    return this.#retractions.some((operation) => operation.key === key);
+  /**
+   * What the row is as of the last commit, where the store may have it otherwise: it was refused, or is being written. Whoever reads past the
+   * loop goes by this first. Undefined: as the store says.
+   */
+  takenBack(key: string): StoreOperation | undefined {
+    return this.#retractions.find((operation) => operation.key === key) ?? this.#unanswered.get(key);
   }
 
   submit(transaction: Transaction): void {
@@ -156,6 +161,7 @@ export class CommitLoop {
     const batch = this.#build();
     this.#isWriting = true;
     this.#watch(batch);
+    for (const { retract = [] } of batch.transactions) for (const one of retract) this.#unanswered.set(one.key, one);
     let failure: { readonly error: unknown } | null = null;
     try {
       const writing = this.#host.store.batch(batch.operations, { sync: batch.mustSync && this.#host.isSynced });
@@ -167,6 +173,7 @@ export class CommitLoop {
     }
     this.#watched?.stop();
     this.#watched = null;
+    this.#unanswered.clear();
     this.#isWriting = false;
     this.#isStalled = false;
     if (failure === null) this.#reveal(batch);

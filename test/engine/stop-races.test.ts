@@ -7,6 +7,7 @@ import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { closesOf, orphan, taskLab } from '../support/stopping.ts';
+import { testEngine } from '../support/test-engine.ts';
 
 /** Whether it has settled by now. */
 function watch(promise: Promise<unknown>): { isOver: boolean } {
@@ -82,6 +83,31 @@ describe('two stops at once', () => {
     expect((await again.settled).detached.map(({ jobId }) => jobId).toSorted()).toEqual(told.toSorted());
     await deaf.release(child?.jobId ?? '');
   });
+
+  it.each([false, true])(
+    'an agent that could not be started is not counted as detached by a stop that meets it (by force: %s)',
+    async (force) => {
+      const store = controlledStore(memoryStore());
+      let fail = (): void => {};
+      const starting = new Promise<never>((_, reject) => {
+        fail = () => reject(new Error('it does not start'));
+      });
+      await using engine = await testEngine({ store, agents: { default: () => starting } });
+      const { offstage, clock } = engine;
+      const { sessionId } = await offstage.sessions.create();
+      const asked = offstage.sessions.prompt(sessionId, { content: 'hello' }).catch(() => {});
+      await clock.settle();
+      store.hold();
+      const stopped = offstage.sessions.stop(sessionId, { force });
+      await clock.settle();
+      fail();
+      await clock.settle();
+      store.release();
+      await Promise.all([asked, stopped]);
+      await clock.advance(60_000);
+      expect(offstage.health().agents).toEqual({ live: 0, ending: 0, detached: 0 });
+    },
+  );
 
   it('the grace that a stop by force has taken away is not given back by a later one', async () => {
     await using lab = await taskLab();
