@@ -337,7 +337,7 @@ export class BodyRunner {
       },
       onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
-        execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
+        execution.survivors = typeof text === 'string' && text !== '' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }

@@ -137,4 +137,6 @@ export async function endOwnedTree(
       options.onGraceOver?.();
     },
   });
+  // What the last look has named is gone.
+  execution.survivors('');
 }

@@ -39,15 +39,20 @@ it('the job ends with its result; its history and the log name what is still the
       execution.survivors('process 7 (sh)');
       return 'done';
     };
+  const ended = async (_: JobOf, { execution }: JobContext) => {
+    execution.survivors('process 8 (sh)');
+    execution.survivors('');
+    return 'done';
+  };
   await using engine = await testEngine({
-    executors: { leaves: leaves('ends'), told: leaves('is told to'), quick: () => 'done' },
+    executors: { leaves: leaves('ends'), told: leaves('is told to'), quick: ended },
   });
   const { offstage, clock, log } = engine;
   const [left, told, quick] = await Promise.all(['leaves', 'told', 'quick'].map((kind) => offstage.spawn({ kind, jobId: kind })));
   await clock.settle();
   await offstage.cancel(told?.jobId ?? '');
-  const ended = await offstage.waitMany([left, told, quick].map((job) => job?.jobId ?? ''));
-  expect(ended).toMatchObject([{ status: 'completed', resultText: 'done' }, { status: 'cancelled' }, { status: 'completed' }]);
+  const ends = await offstage.waitMany([left, told, quick].map((job) => job?.jobId ?? ''));
+  expect(ends).toMatchObject([{ status: 'completed', resultText: 'done' }, { status: 'cancelled' }, { status: 'completed' }]);
   const notes = async (jobId: string) => (await offstage.history(jobId)).filter(({ type }) => type === 'note');
   expect(await notes('leaves')).toEqual([{ at: expect.any(Number), type: 'note', detail: 'still there: process 7 (sh)' }]);
   expect([await notes('told'), await notes('quick')]).toEqual([[], []]);
