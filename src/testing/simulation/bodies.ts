@@ -220,6 +220,11 @@ class PlannedBody {
       case 'wait':
         await context.wait(this.#whom(step.forWhom), { timeoutMs: step.timeoutMs });
         return;
+      case 'wait-twice': {
+        const ids = [this.#whom('child'), this.#whom('some')];
+        await Promise.all(ids.map((jobId) => context.wait(jobId, { timeoutMs: 60_000 })));
+        return;
+      }
       case 'wait-many':
         await context.waitMany([...this.#children, this.#whom('some')], { mode: step.mode });
         return;

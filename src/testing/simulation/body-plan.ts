@@ -15,6 +15,8 @@ export type BodyStep =
   /** Some of the jobs there are; or its own parent, or itself: that would close a cycle. */
   | { readonly do: 'wait'; readonly forWhom: 'child' | 'some' | 'parent' | 'itself'; readonly timeoutMs: number | null }
   | { readonly do: 'wait-many'; readonly mode: 'all' | 'any' }
+  /** For two at once, by two waits. */
+  | { readonly do: 'wait-twice' }
   | { readonly do: 'cancel'; readonly whom: 'child' | 'itself' | 'some' };
 
 /** What it returns or throws at last. */
@@ -104,6 +106,7 @@ function bodyStep(dice: Random, kinds: readonly string[], depth: number): BodySt
       }),
     ],
     [1, () => ({ do: 'wait-many', mode: dice.pick(['all', 'any'] as const) })],
+    [1, () => ({ do: 'wait-twice' })],
     [1, () => ({ do: 'cancel', whom: dice.pick(['child', 'itself', 'some'] as const) })],
   ])();
 }

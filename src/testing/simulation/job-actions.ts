@@ -77,7 +77,7 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
       ...(dice.chance(0.15) ? given('parentJobId', stage.jobs.pick(dice)) : {}),
       ...(dice.chance(0.15) ? { wait: true } : {}),
       // As providers name theirs: what they tell of that call is then this job.
-      ...(dice.chance(0.1) ? { toolCallId: `c${dice.integer(3)}` } : {}),
+      ...(dice.chance(0.25) ? { toolCallId: `c${dice.integer(3)}` } : {}),
       ...(dice.chance(0.15) ? { parentMessageId: `m${stage.step % 5}` } : {}),
       ...(dice.chance(0.2) ? { timeoutMs: someMs(dice) } : {}),
       ...(dice.chance(0.1) ? { idleTimeoutMs: someMs(dice) } : {}),

@@ -49,6 +49,7 @@ export class EngineLife implements Life {
   /** Null until it has opened. */
   offstage: Offstage<Executors> | null = null;
   isClosed = false;
+  openedAt = 0;
   readonly #host: LifeHost;
   #isDead = false;
   #letGo: Set<() => void> | null = new Set();
@@ -94,6 +95,7 @@ export class EngineLife implements Life {
       points: { isPaused: (point, resume) => this.#pauses(point, resume) },
     });
     this.offstage = offstage;
+    this.openedAt = offstage.doors.seq;
     const { workers, perSessionLimit, durability, cancelGraceMs, shutdownGraceMs } = settings;
     const { interruptGraceMs, turnTimeoutMs, stallFailMs, outOfTurnIdleMs, display, admission, notices } = settings;
     this.note({
@@ -111,7 +113,7 @@ export class EngineLife implements Life {
   /** Now and then something that follows at once in other engines is one of the things that are due. */
   #pauses(point: PausePoint, resume: () => void): boolean {
     this.#pauseCount += 1;
-    if (point === 'terminal_write' || !random(this.seed, point, this.number, this.#pauseCount).chance(0.1)) return false;
+    if (point === 'terminal_write' || !random(this.seed, point, this.number, this.#pauseCount).chance(0.2)) return false;
     this.hops.add(point, resume);
     return true;
   }

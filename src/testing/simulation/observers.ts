@@ -47,6 +47,8 @@ export function attachObserver({ life, offstage, jobs, random: dice }: Attached)
       case 'calls-back':
         calls += 1;
         if (calls > MOST_CALLS) return undefined;
+        // What it prints is told at once: in the middle of what it is told itself.
+        if (event.type === 'job.status' && event.status === 'running') printFor(offstage, event.jobId, observer);
         return callBack({ life, offstage, jobs, random: random(life.seed, 'observer', observer, event.seq, event.type) });
       case 'unsubscribes':
         detach();
@@ -62,7 +64,10 @@ export function attachObserver({ life, offstage, jobs, random: dice }: Attached)
     const subscription = offstage.events$.subscribe((event) => void tell(event));
     detach = () => subscription.unsubscribe();
   } else {
-    const reader = offstage.events();
+    // Some have missed something, and begin before what is live.
+    const { seq } = offstage.doors;
+    const after = Math.max(life.openedAt, seq - dice.integer(30));
+    const reader = offstage.events(dice.chance(0.5) ? { after } : {});
     detach = () => void reader.return?.(undefined);
     void read(life, reader, tell);
   }
@@ -77,6 +82,14 @@ async function read(life: Life, reader: AsyncIterable<OffstageEvent>, tell: (eve
     }
   } catch {
     // Its own throw, or the end of the engine.
+  }
+}
+
+function printFor(offstage: Offstage<Executors>, jobId: string, observer: number): void {
+  try {
+    offstage.contextOf(jobId).output(`observer ${observer} has seen it\n`);
+  } catch {
+    // Its body has not begun, or is over.
   }
 }
 

@@ -207,7 +207,11 @@ function stop(stage: Stage): void {
   const { offstage, random } = stage;
   const sessionId = random.chance(0.02) ? oddInput(stage) : someSession(stage);
   const options = stopOptions(stage);
-  void stopBy(stage, 'sessions.stop', [sessionId, options], () => offstage.sessions.stop(sessionId, options));
+  const stopOnce = (): void =>
+    void stopBy(stage, 'sessions.stop', [sessionId, options], () => offstage.sessions.stop(sessionId, options));
+  stopOnce();
+  // Two people at once.
+  if (random.chance(0.4)) void stage.life.hop('another one').then(stopOnce);
 }
 
 function remove(stage: Stage): void {
@@ -247,7 +251,7 @@ export const sessionActions: readonly Action[] = [
   { verb: 'sessions.answer', weight: 7, act: answer },
   { verb: 'sessions.cancelTicket', weight: 3, act: cancelTicket },
   { verb: 'sessions.stop', weight: 3, act: stop },
-  { verb: 'sessions.remove', weight: 1, act: remove },
+  { verb: 'sessions.remove', weight: 2, act: remove },
   { verb: 'sessions.get', weight: 2, act: read('sessions.get', ({ offstage }, id) => offstage.sessions.get(id)) },
   { verb: 'sessions.tickets', weight: 1, act: read('sessions.tickets', ({ offstage }, id) => offstage.sessions.tickets(id)) },
   { verb: 'sessions.list', weight: 1, act: list },

@@ -37,6 +37,8 @@ export interface Life {
   readonly seed: number;
   /** Counts lives from 1. */
   readonly number: number;
+  /** The newest event that was stored when its engine opened. */
+  readonly openedAt: number;
   /** The one that the engine has, too. */
   readonly clock: Clock;
   /** Resolves when the simulation lets it happen; never after a crash. */

@@ -42,6 +42,8 @@ function stepInWords(step: BodyStep): string {
       return `${step.do}s ${step.kind} (${planInWords(step.plan)})`;
     case 'wait':
       return `waits for ${step.forWhom}${step.timeoutMs === null ? '' : ` for ${step.timeoutMs} ms`}`;
+    case 'wait-twice':
+      return 'waits for two at once';
     case 'wait-many':
       return `waits for ${step.mode} of some`;
     case 'cancel':

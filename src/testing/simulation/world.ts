@@ -189,6 +189,8 @@ export class World {
       [4, () => dice.integer(60_000)],
       [1, () => dice.integer(HOUR_MS)],
       [0.3, () => dice.integer(24 * HOUR_MS)],
+      // Beyond what the log keeps.
+      [0.03, () => 8 * 24 * HOUR_MS],
     ])();
     // Retries are frequent: a disk that is full for hours shows nothing that it does not show in seconds.
     const ms = this.#canStore ? wanted : Math.min(wanted, LONGEST_FULL_MS);

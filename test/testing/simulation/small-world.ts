@@ -44,6 +44,7 @@ export function smallLife(seed: number): SmallLife {
   const life: Life = {
     seed,
     number: 1,
+    openedAt: 0,
     clock,
     hop: () => Promise.resolve(),
     pause: (ms) => new Promise((resolve) => clock.schedule(ms, () => resolve())),

@@ -12,6 +12,7 @@ import { isTerminal } from '../../../model/records.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact, FactOf } from '../facts.ts';
 import type { Known, KnownBody, StoredJob } from '../known.ts';
+import { SpawnOrder } from './spawn-order.ts';
 import { isWell } from './store-trouble.ts';
 import { stepsOf } from './stored-jobs.ts';
 
@@ -194,6 +195,10 @@ export const orderAndSlots: Checker = {
     'starts of jobs nobody in the engine waits for follow spawn order within each session and, saturated sessions aside, over all; executing, not-waiting, not-ending bodies ≤ workers; slots balance to zero',
   begin(): Check {
     const pool = new Pool();
-    return (fact, known) => pool.judge(fact, known);
+    const order = new SpawnOrder(violate);
+    return (fact, known) => {
+      pool.judge(fact, known);
+      order.note(fact, known);
+    };
   },
 };

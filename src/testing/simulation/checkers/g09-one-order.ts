@@ -12,6 +12,7 @@ import { type Check, type Checker, type Violate, violating } from '../checker.ts
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known } from '../known.ts';
 import { isWell } from './store-trouble.ts';
+import { isExpired } from './stored-jobs.ts';
 import { differenceOf, textOf } from './told-events.ts';
 
 const violate: Violate = violating('G9');
@@ -155,6 +156,8 @@ class Order {
         continue;
       }
       if (isVolatileEvent(event)) violate(`the log has a volatile event: ${textOf(event)}`);
+      if (isWell(view) && event.type === 'job.created' && !known.jobs.has(event.jobId) && !isExpired(known, event.jobId))
+        violate(`the log has ${textOf(event)}, and there never was such a job`);
       if (event.seq !== seq + 1) violate(`the log goes on after ${seq} with ${textOf(event)}`);
       seq = event.seq;
       const told = this.#records.get(seq);
