@@ -282,6 +282,13 @@ export const BREAKS = [
 
   // G7: nobody sees what is not durable.
   {
+    name: 'a job is shown that the store has, and has not answered for',
+    guarantee: 'G7',
+    file: 'src/persistence/job-rows.ts',
+    find: 'return this.#refused.has(ordinal) || this.#isBeingAccepted(jobId);',
+    replace: 'return this.#refused.has(ordinal);',
+  },
+  {
     name: 'a batch is revealed before it is written',
     guarantee: 'G7',
     file: 'src/engine/commit-loop.ts',

@@ -96,7 +96,7 @@ export class Core {
     this.settings = settings;
     this.store = store;
     this.executors = executors;
-    this.rows = new JobRows(store, settings.log);
+    this.rows = new JobRows(store, settings.log, (jobId) => this.jobs.get(jobId)?.committed === null);
     this.epoch = settings.ids.id('epoch');
     this.timers = new TimerService(settings.clock, (error) => this.report('timer.failed', error));
     this.bus = new EventBus(settings.log);

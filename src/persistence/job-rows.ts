@@ -117,10 +117,20 @@ export class JobRows {
   /** Ordinals of rows, and keys without one, that were said to be unreadable. */
   readonly #bad = new Set<number | string>();
 
-  /** @param log is told `row.unreadable`, once per row (ROW4) */
-  constructor(store: Store, log: Log) {
+  readonly #isBeingAccepted: (jobId: string) => boolean;
+
+  /**
+   * @param log is told `row.unreadable`, once per row (ROW4)
+   * @param isBeingAccepted whether its acceptance was given to the store and is not answered: nobody is shown its row, it may be refused yet
+   */
+  constructor(store: Store, log: Log, isBeingAccepted: (jobId: string) => boolean = () => false) {
     this.#store = store;
     this.#log = log;
+    this.#isBeingAccepted = isBeingAccepted;
+  }
+
+  #isHidden(jobId: string, ordinal: number): boolean {
+    return this.#refused.has(ordinal) || this.#isBeingAccepted(jobId);
   }
 
   hide(ordinal: number): void {
@@ -139,8 +149,9 @@ export class JobRows {
     if (pointer === undefined) return null;
     if (pointer === EXPIRED) return 'expired';
     const [ordinal, contentHash] = [Number.parseInt(pointer, 10), pointer.slice(pointer.indexOf(' ') + 1)];
-    if (this.#refused.has(ordinal)) return null;
     const [finished, live, large] = hint === ordinal ? guessed : await this.#store.getMany(rowKeys(ordinal));
+    // Looked at last: meanwhile it may have been refused.
+    if (this.#isHidden(jobId, ordinal)) return null;
     const row = finished ?? live;
     // Pruned between the two reads.
     if (row === undefined) return (await this.#store.get(KEYS.id(jobId))) === EXPIRED ? 'expired' : null;
@@ -152,7 +163,7 @@ export class JobRows {
     const found: StoredJob[] = [];
     for await (const page of this.#pages(query)) {
       for (const job of await this.#decodeMany(page)) {
-        if (!this.#refused.has(job.base.ordinal) && query.matches(job)) found.push(job);
+        if (!this.#isHidden(job.base.jobId, job.base.ordinal) && query.matches(job)) found.push(job);
         if (found.length === query.limit) return found;
       }
     }

@@ -66,6 +66,25 @@ describe('a creation that the store has, and has not answered for', () => {
   });
 });
 
+describe('an acceptance that the store has, and has not answered for', () => {
+  it('is seen by nobody, also where the job was cancelled before it was born', async () => {
+    const { store, deny, answer } = lateDenials();
+    await using engine = await testEngine({ store, executors: { plain: async () => 'done' } });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    deny();
+    const spawning = codeOf(offstage.spawn({ kind: 'plain', sessionId: 's', jobId: 'born-ended' }));
+    const cancelling = codeOf(offstage.cancel('born-ended'));
+    await clock.settle();
+    expect(await codeOf(offstage.get('born-ended'))).toBe('job.not_found');
+    expect(await offstage.list()).toEqual([]);
+    expect(await offstage.cards.list({ sessionId: 's' })).toEqual([]);
+    answer();
+    expect([await spawning, await cancelling]).toEqual(['store.failed', 'job.not_found']);
+    expect(await codeOf(offstage.get('born-ended'))).toBe('job.not_found');
+  });
+});
+
 describe('a change of a task that was refused', () => {
   it.each(['before', 'after'] as const)('leaves the task to be seen as it was (the write fails %s it is done)', async (when) => {
     const store = controlledStore(memoryStore());
