@@ -56,6 +56,9 @@ export function plannedExecutors(life: Life, jobs: Names): Executors {
     'sim.rude': {
       run: (job, context) => {
         if (planOf(job).steps.length === 0) throw Object.assign(new Error('at once'), { code: 'ENOENT' });
+        context.signal.addEventListener('abort', () => {
+          throw new Error('it does not want to hear of it');
+        });
         return run(job, context);
       },
       cancel: () => {
@@ -83,7 +86,7 @@ export function notedExecutors(life: Life, executors: Executors, plannedKinds: R
   );
 }
 
-async function notedRun(life: Life, executor: Executor, job: JobOf, context: JobContext, isObedient: boolean): Promise<unknown> {
+function notedRun(life: Life, executor: Executor, job: JobOf, context: JobContext, isObedient: boolean): Promise<unknown> {
   const run = life.nextNumber('run');
   const { jobId } = job;
   life.note({
@@ -101,14 +104,21 @@ async function notedRun(life: Life, executor: Executor, job: JobOf, context: Job
   };
   if (context.signal.aborted) told();
   else context.signal.addEventListener('abort', told, { once: true });
-  try {
-    const value = await executor.run(job, notedContext(life, run, context));
-    life.note({ type: 'body.settled', run, jobId, how: 'returned' });
-    return value;
-  } catch (error) {
+  const threw = (error: unknown): never => {
     life.note({ type: 'body.settled', run, jobId, how: 'threw' });
     throw error;
+  };
+  // Some throw before they answer: that must come to the engine as it is.
+  let running: unknown;
+  try {
+    running = executor.run(job, notedContext(life, run, context));
+  } catch (error) {
+    return threw(error);
   }
+  return Promise.resolve(running).then((value) => {
+    life.note({ type: 'body.settled', run, jobId, how: 'returned' });
+    return value;
+  }, threw);
 }
 
 /** The same context, whose verbs are noted as calls of the body. */
@@ -178,7 +188,23 @@ class PlannedBody {
         }
       }
     }
+    if (this.#plan.keepsOn === true) this.#keepOn();
     return ending(end, this.#job.subject);
+  }
+
+  /** What it was handed is used once more when it is over. */
+  #keepOn(): void {
+    const { subject } = this.#job;
+    const options = { kind: 'sim.plain', subject: `${subject}.late` };
+    void this.#life.pause(someMs(random(this.#life.seed, 'late', subject))).then(() => {
+      const { progress, spawn } = this.#context;
+      try {
+        progress({ late: true });
+      } catch {
+        // As it should be.
+      }
+      return spawn(options).catch(() => {});
+    });
   }
 
   /** Obedient and slow bodies are woken by their signal; the others do not look at it. */

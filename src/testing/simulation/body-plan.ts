@@ -39,6 +39,8 @@ export interface BodyPlan {
   readonly end: BodyEnd;
   /** What it does when its signal fires. `obey`: throws its reason at once. `slow`: needs a while. `ignore`: goes on with its steps. */
   readonly whenTold: 'obey' | 'slow' | 'ignore';
+  /** It goes on using what it was handed after its end. */
+  readonly keepsOn?: true;
 }
 
 export const THROWING_ENDS: ReadonlySet<BodyEnd> = new Set(['error', 'string', 'undefined', 'null', 'unprintable', 'never-read']);
@@ -84,6 +86,7 @@ export function bodyPlan(dice: Random, kinds: readonly string[], depth = 0): Bod
       [3, 'slow'],
       [3, 'ignore'],
     ]),
+    ...(dice.chance(0.1) ? { keepsOn: true } : {}),
   };
 }
 

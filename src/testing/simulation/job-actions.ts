@@ -122,6 +122,12 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
         // Whoever chose the id may look before the answer is there.
         if (dice.chance(0.4)) void stage.life.call('get', [jobId], () => stage.offstage.get(jobId));
         if (dice.chance(0.2)) void stage.life.call('list', [{}], () => stage.offstage.list({}));
+        if (dice.chance(0.3)) {
+          const one = { timeoutMs: null };
+          const any = { mode: 'any', timeoutMs: null } as const;
+          if (dice.chance(0.5)) void stage.life.call('wait', [jobId, one], () => stage.offstage.wait(jobId, one));
+          else void stage.life.call('waitMany', [[jobId], any], () => stage.offstage.waitMany([jobId], any));
+        }
       },
     },
     {

@@ -10,6 +10,7 @@ import type { JobRecord, SessionRow, TaskRow } from '../../model/records.ts';
 import { decodeSegment } from '../../persistence/event-log.ts';
 import { decodeJobRow, type JobState, needsLargePart, parseRow, toRecord } from '../../persistence/job-codec.ts';
 import { decodeId } from '../../persistence/key-encoding.ts';
+import { KEYS } from '../../persistence/row-keys.ts';
 import { isRemoved, readSessionRow, readTaskRow } from '../../persistence/session-rows.ts';
 import type { StoreOperation } from '../../persistence/store.ts';
 import type { Fact, FactOf, LifeSettings } from './facts.ts';
@@ -232,6 +233,7 @@ export class Known {
       table.clear();
     this.seq = 0;
     this.#apply(left.map(({ key, value }) => ({ type: 'put', key, value })));
+    this.seq = Math.max(this.seq, this.#headSeq());
     this.syncedSeq = this.seq;
     this.changes = [...new Set([...before.keys(), ...this.#jobs.keys()])].flatMap((jobId) => {
       const change = { jobId, before: before.get(jobId) ?? null, after: this.#jobs.get(jobId) ?? null };
@@ -303,13 +305,21 @@ export class Known {
     const earlier = this.#segments.get(key) ?? [];
     for (const seq of earlier) this.#events.delete(seq);
     this.#segments.delete(key);
-    if (earlier.includes(this.seq)) this.seq = Math.max(0, ...[...this.#segments.values()].map((seqs) => seqs.at(-1) ?? 0));
+    // Or it is too old to be kept; then the head knows.
+    if (earlier.includes(this.seq))
+      this.seq = Math.max(this.#headSeq(), ...[...this.#segments.values()].map((seqs) => seqs.at(-1) ?? 0));
     if (value === undefined) return;
     const { events } = decodeSegment(key, value, '');
     for (const event of events) this.#events.set(event.seq, event);
     const seqs = events.map(({ seq }) => seq);
     this.#segments.set(key, seqs);
     this.seq = Math.max(this.seq, seqs.at(-1) ?? 0);
+  }
+
+  /** The last number that was given, as of the last batch. */
+  #headSeq(): number {
+    const head = this.#values.get(KEYS.head);
+    return head === undefined ? 0 : (JSON.parse(head) as readonly [number, number])[0];
   }
 
   #applyRow<Row extends object>(table: Map<string, Row>, key: string, row: Row | { readonly removed: number } | null): void {

@@ -6,6 +6,7 @@
 import type { Offstage } from '../../engine/offstage.ts';
 import type { OffstageEvent } from '../../model/events.ts';
 import type { Executors } from '../../model/executor.ts';
+import { isTerminal } from '../../model/records.ts';
 import { type Random, random } from './random.ts';
 import type { Life, Names } from './stage.ts';
 
@@ -49,6 +50,7 @@ export function attachObserver({ life, offstage, jobs, random: dice }: Attached)
         if (calls > MOST_CALLS) return undefined;
         // What it prints is told at once: in the middle of what it is told itself.
         if (event.type === 'job.status' && event.status === 'running') printFor(offstage, event.jobId, observer);
+        if (event.type === 'job.status' && isTerminal(event.status)) waitAtOnce(life, offstage, event.jobId);
         return callBack({ life, offstage, jobs, random: random(life.seed, 'observer', observer, event.seq, event.type) });
       case 'unsubscribes':
         detach();
@@ -83,6 +85,11 @@ async function read(life: Life, reader: AsyncIterable<OffstageEvent>, tell: (eve
   } catch {
     // Its own throw, or the end of the engine.
   }
+}
+
+/** In the very instant of the end. */
+function waitAtOnce(life: Life, offstage: Offstage<Executors>, jobId: string): void {
+  void life.call('wait', [jobId, { timeoutMs: null }], () => offstage.wait(jobId, { timeoutMs: null }), { who: 'observer' });
 }
 
 function printFor(offstage: Offstage<Executors>, jobId: string, observer: number): void {

@@ -18,8 +18,8 @@ import { workloadActions } from './workload-actions.ts';
 function create(stage: Stage): Promise<string | null> {
   const { life, offstage, random, step } = stage;
   const taskId = random.weighted([
-    [5, () => stage.tasks.pick(random)],
-    [4, () => undefined],
+    [8, () => stage.tasks.pick(random)],
+    [3, () => undefined],
     [0.4, () => 'nobody'],
   ])();
   const agentId = random.weighted<string | undefined>([
@@ -209,6 +209,9 @@ function stop(stage: Stage): void {
   const options = stopOptions(stage);
   const stopOnce = (): void =>
     void stopBy(stage, 'sessions.stop', [sessionId, options], () => offstage.sessions.stop(sessionId, options));
+  // Somebody asks for work in the very moment.
+  const late = { kind: 'sim.plain', subject: `s${stage.step}`, ...given({ sessionId }) };
+  if (random.chance(0.3)) void stage.life.call('spawn', [late], () => offstage.spawn(late as never));
   stopOnce();
   // Two people at once.
   if (random.chance(0.4)) void stage.life.hop('another one').then(stopOnce);

@@ -27,8 +27,13 @@ export function inWords(value: unknown): string {
   }
 }
 
-function planInWords({ steps, end, whenTold }: BodyPlan): string {
-  return [...steps.map(stepInWords), `ends with ${end}`, ...(whenTold === 'obey' ? [] : [`told to end: ${whenTold}`])].join(', ');
+function planInWords({ steps, end, whenTold, keepsOn }: BodyPlan): string {
+  return [
+    ...steps.map(stepInWords),
+    `ends with ${end}`,
+    ...(whenTold === 'obey' ? [] : [`told to end: ${whenTold}`]),
+    ...(keepsOn ? ['keeps on'] : []),
+  ].join(', ');
 }
 
 function stepInWords(step: BodyStep): string {

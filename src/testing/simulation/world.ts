@@ -12,6 +12,7 @@ import type { Fact, FactBody } from './facts.ts';
 import { EngineLife, type LifeOptions } from './life.ts';
 import type { WorldTime } from './life-clock.ts';
 import { names } from './names.ts';
+import { attachObserver } from './observers.ts';
 import { type Random, random } from './random.ts';
 import { viewAtRest } from './rest-view.ts';
 import type { Action, Stage } from './stage.ts';
@@ -153,7 +154,14 @@ export class World {
         await turn();
       }
       this.#life = life;
-      if ((outcome as string) === 'open') return life;
+      if ((outcome as string) === 'open') {
+        const { offstage } = life;
+        const { jobs } = this;
+        // Where there are several, the order in which they are told shows.
+        if (offstage !== null && dice.chance(0.3))
+          for (const random of [dice, dice]) attachObserver({ life, offstage, jobs, random });
+        return life;
+      }
       if ((outcome as string) === 'failed') {
         // The store of a new life has no faults yet: it would fail for ever.
         if (isOffstageError(failure, 'config.invalid')) throw failure;

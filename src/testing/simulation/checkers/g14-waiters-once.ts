@@ -175,7 +175,18 @@ class Waits {
     if (asked.by.who !== 'body' && at > dueAt) this.#late.push({ call: fact.call, at, dueAt, stoodStillMs: open.stoodStillMs });
   }
 
+  /** Also while the store refuses: whoever waits is told what was decided. */
+  #judgeSettledBodies(known: Known): void {
+    const isAtWork = new Map<string, boolean>();
+    for (const { called, settled } of known.bodies.values()) isAtWork.set(called.jobId, settled === null);
+    for (const [call, { asked }] of this.#open) {
+      if (asked.verb !== 'wait' || asked.by.who === 'body' || isAtWork.get(asked.args[0] as string) !== false) continue;
+      violate(`${describe(asked)}, call ${call}, is open at rest, and the body has settled`);
+    }
+  }
+
   #judgeRest({ at, view }: FactOf<'rested'>, known: Known): void {
+    this.#judgeSettledBodies(known);
     for (const { call, at: answeredAt, dueAt, stoodStillMs } of this.#late) {
       const latest = dueAt + known.stoodStillMs - stoodStillMs;
       if (answeredAt > latest) violate(`call ${call} timed out at ${answeredAt}, and was to wait until ${latest}`);

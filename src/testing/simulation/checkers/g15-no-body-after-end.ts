@@ -4,6 +4,7 @@
  * BDY1  When an end without `detached` is stored, told or answered, the body of the job has settled, or was never called; it is not called later.
  * BDY2  `detached` is said only of a body that had not settled when the end was decided.
  * BDY3  At rest `bodyLive` is true of exactly the jobs whose body is at work.
+ * BDY4  What a body was handed is dead when the body has settled: a verb of it that is asked for then does nothing.
  */
 import { isTerminal } from '../../../model/records.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
@@ -15,10 +16,15 @@ import { stepsOf } from './stored-jobs.ts';
 
 const violate: Violate = violating('G15');
 
+/** What a body is handed. */
+const OF_A_BODY: ReadonlySet<string> = new Set(['spawn', 'run', 'wait', 'waitMany']);
+
 class Bodies {
   readonly #trouble = new StoreTrouble();
   /** Jobs whose end was stored, told or answered. */
   readonly #ended = new Set<string>();
+  /** Calls of bodies that had settled (BDY4). */
+  readonly #late = new Set<number>();
   /** By job: its latest body. */
   readonly #bodies = new Map<string, number>();
   /** By run: what had stood still when it settled, and how often the store had refused; null: it did so just then. */
@@ -32,6 +38,11 @@ class Bodies {
         this.#bodies.clear();
         this.#settled.clear();
         this.#ended.clear();
+        this.#late.clear();
+        break;
+      case 'asked':
+        if (fact.by.who === 'body' && OF_A_BODY.has(fact.verb) && this.#bodyOf(fact.by.jobId, known)?.settled != null)
+          this.#late.add(fact.call);
         break;
       case 'body.called':
         this.#judgeCalled(fact, known);
@@ -50,6 +61,7 @@ class Bodies {
         this.#judgeEnd(fact.event, `observer ${fact.observer} was told its end`, known);
         break;
       case 'answered':
+        if (this.#late.has(fact.call)) violate(`call ${fact.call}, ${fact.verb} by a body that had settled, is answered`);
         for (const view of jobViewsOf(fact)) {
           if (isTerminal(view.status)) this.#judgeEnd(view, `call ${fact.call}, ${fact.verb}, was answered with its end`, known);
         }
