@@ -276,6 +276,8 @@ export class Tale {
   retract(jobId: string, events: readonly StoreOperation[] = []): this {
     const { base } = this.#jobs.get(jobId) as Told;
     this.#jobs.delete(jobId);
+    // Nobody was told of it, and its numbers are given again.
+    while (this.#log.length > this.#told && (this.#log.at(-1) as { readonly jobId?: string }).jobId === jobId) this.#log.pop();
     return this.rows([...events, ...retractOperations(base)]);
   }
 

@@ -63,10 +63,10 @@ function look(fact: Fact): void {
 
 beforeAll(async () => {
   // Fixed seeds: what is seen in them stays seen.
-  for (let seed = 1; seed <= 40; seed++) await simulate({ seed, steps: 600, checkers: [], onFact: look });
+  for (let seed = 1; seed <= 50; seed++) await simulate({ seed, steps: 700, checkers: [], onFact: look });
 });
 
-describe('over forty worlds', () => {
+describe('over fifty worlds', () => {
   it.each(FACTS)('there is a fact %s', (type) => {
     expect(seen).toContain(type);
   });

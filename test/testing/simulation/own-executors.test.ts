@@ -81,7 +81,7 @@ describe('good bodies', () => {
   };
 
   it.each(SEEDS)('nothing is said of them, and all of them are called (seed %i)', async (seed) => {
-    const { violation, seen } = await run({ seed, steps: 600, executors, inputs });
+    const { violation, seen } = await run({ seed, steps: 1_000, executors, inputs });
     expect(violation).toBeNull();
     for (const kind of ['polls', 'begets', 'ignores', 'watches']) expect(calledOf(seen, kind), kind).not.toHaveLength(0);
     const own = seen.filter(({ type }) => type === 'body.called').length - calledOf(seen, 'agent').length;
