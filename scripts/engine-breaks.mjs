@@ -465,6 +465,34 @@ export const BREAKS = [
 
   // G10: one of many prompts; stale tokens change nothing.
   {
+    name: 'a frame that guesses its number takes a prompt before its agent is called',
+    guarantee: 'G10',
+    file: 'src/engine/frame-intake.ts',
+    find: ' || !prompt.isDispatched) return null;',
+    replace: ') return null;',
+  },
+  {
+    name: 'a ticket that was taken out before it was stored is said to be queued',
+    guarantee: 'G10',
+    file: 'src/engine/ticket-line.ts',
+    find: 'if (ticket.earlyEnd !== null) {',
+    replace: 'if (false) {',
+  },
+  {
+    name: 'the agent of a job is closed once, and left alone when that has failed',
+    guarantee: 'G16',
+    file: 'src/executors/agent.ts',
+    find: '      await new Promise<void>((resolve) => clock.schedule(retryMs, resolve, { background: true }));',
+    replace: '      return;',
+  },
+  {
+    name: 'a prompt that was looked at after the close is put in line',
+    guarantee: 'G16',
+    file: 'src/engine/prompts.ts',
+    find: '        // It may have closed since this was asked.\n        this.#core.assertOpen();\n',
+    replace: '',
+  },
+  {
     name: 'a claim that is held can be taken',
     guarantee: 'G10',
     file: 'src/machines/session-activity.ts',
@@ -649,6 +677,13 @@ export const BREAKS = [
   },
 
   // G13: stop reaches everything of its task, nothing of another's.
+  {
+    name: 'a stop by force gives a grace to an agent that has gone',
+    guarantee: 'G13',
+    file: 'src/engine/agent-teardown.ts',
+    find: " && execution.outcome !== 'gone')\n      this.#armGrace",
+    replace: ')\n      this.#armGrace',
+  },
   {
     name: 'who joins a stop is answered before anybody was told to end',
     guarantee: 'G13',
