@@ -3,6 +3,7 @@
  *
  * `node scripts/break-engine.mjs [--steps N] [--seed N] [--table file] [words of a name or a guarantee …]`; exits 1 if one survives.
  * `--explain`: shrinks what is caught, and tells what happened, as `npm run simulate` does.
+ * What worlds do not show (a store that hangs, say) names the test that does: `test`, a file, which is run instead.
  * Each break is given `--steps` simulated steps (default 300,000, more than it takes without one to be sure of nothing); `--table` writes a
  * table in Markdown.
  */
@@ -35,7 +36,15 @@ if (breaks.length === 0) {
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'offstage-break-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-for (const name of ['src', 'package.json', 'tsconfig.json', 'tsconfig.build.json']) {
+for (const name of [
+  'src',
+  'test',
+  'property-tests',
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'vitest.config.ts',
+]) {
   cpSync(join(root, name), join(folder, name), { recursive: true });
 }
 cpSync(join(root, 'scripts', 'simulate.mjs'), join(folder, 'scripts', 'simulate.mjs'), { recursive: true });
@@ -67,6 +76,27 @@ function simulated() {
   return failure === null ? null : { ...failure, steps };
 }
 
+/** What a test says first, or null. */
+function tested(file) {
+  const { status, signal, stdout } = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--root', folder, '--project', 'node', file],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: LIMIT_MS,
+      maxBuffer: 1 << 28,
+      env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
+    },
+  );
+  if (status === 0) return null;
+  if (signal !== null) return { guarantee: 'test', message: `${file} hangs`, steps: null };
+  const title = /FAIL +(?:\|node\| +|node +)?\S+ > (.+)/.exec(stdout)?.[1];
+  // A break that does not even run shows nothing.
+  if (title === undefined || /Failed Suites/.test(stdout)) throw new Error(`the test did not run:\n${stdout}`);
+  return { guarantee: 'test', message: `${file}: ${title}`, steps: null };
+}
+
 function changed({ name, file, find, replace }) {
   const parts = readFileSync(join(root, file), 'utf8').split(find);
   if (parts.length !== 2) throw new Error(`${name}: its text is ${parts.length - 1} times in ${file}`);
@@ -79,13 +109,14 @@ build();
 const whole = simulated();
 if (whole !== null) throw new Error(`without any break: ${whole.message}`);
 const rows = [];
-for (const [index, { name, file }] of breaks.entries()) {
+for (const [index, { name, file, test }] of breaks.entries()) {
   writeFileSync(join(folder, file), sources[index]);
-  build();
-  const found = simulated();
+  if (test === undefined) build();
+  const found = test === undefined ? simulated() : tested(test);
   if (values.explain && found !== null) spawnSync(process.execPath, simulateArguments, { cwd: folder, stdio: 'inherit' });
   cpSync(join(root, file), join(folder, file));
-  const caught = found === null ? 'SURVIVED' : `${found.guarantee.padEnd(3)} after ${found.steps} steps`;
+  const caught =
+    found === null ? 'SURVIVED' : `${found.guarantee.padEnd(3)} ${found.steps === null ? '' : `after ${found.steps} steps`}`;
   console.log(`${caught.padEnd(24)} ${name} (${file})${found === null ? '' : `\n${' '.repeat(25)}${found.message}`}`);
   rows.push({ name, file, found });
 }

@@ -74,6 +74,9 @@ class Graces {
 
   #begin(jobId: string, at: number, known: Known): void {
     if (this.#deadlines.has(jobId)) return;
+    // Told of after its end was stored: without any grace both go in one batch.
+    const stored = known.jobs.get(jobId);
+    if (stored !== undefined && isTerminal(stored.record.status)) return;
     const { cancelGraceMs, shutdownGraceMs } = known.settings;
     this.#deadlines.set(jobId, {
       since: at,
