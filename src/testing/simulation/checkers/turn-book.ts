@@ -55,18 +55,23 @@ export class TurnBook {
   /** By agent: it said that it hands off. */
   readonly #handsOff = new Map<number, Doubt>();
   /** By agent: when it was asked, or said something, last; milliseconds of elapsed time. */
+  readonly #haveStalled = new Set<number>();
   readonly #lastWord = new Map<number, number>();
 
   /** After `known` has it. */
   note(fact: Fact, known: Known): void {
-    if (fact.type === 'agent.started' || fact.type === 'agent.prompted' || fact.type === 'agent.said')
+    if (fact.type === 'agent.started' || fact.type === 'agent.prompted' || fact.type === 'agent.said') {
+      // Its word may come in the very instant in which it was given up, and the turn's end is told later.
+      if (fact.at - (this.#lastWord.get(fact.agent) ?? fact.at) >= known.settings.stallFailMs) this.#haveStalled.add(fact.agent);
       this.#lastWord.set(fact.agent, fact.at);
+    }
     switch (fact.type) {
       case 'crashed':
       case 'closed':
         this.pages.clear();
         this.#handsOff.clear();
         this.#lastWord.clear();
+        this.#haveStalled.clear();
         return;
       case 'agent.prompted':
         if (fact.jobId === null) this.#open(fact);
@@ -102,7 +107,8 @@ export class TurnBook {
     const lastWord = this.#lastWord.get(agent) ?? Number.POSITIVE_INFINITY;
     // One that nobody wanted any more when it had started was silent before.
     const isNew = lastWord === agents.get(agent)?.started.at;
-    return Number.isFinite(settings.stallFailMs) && (isNew || at - lastWord >= settings.stallFailMs);
+    const hasStalled = isNew || this.#haveStalled.has(agent) || at - lastWord >= settings.stallFailMs;
+    return Number.isFinite(settings.stallFailMs) && hasStalled;
   }
 
   /** Its end is told. */
