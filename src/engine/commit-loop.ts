@@ -77,6 +77,11 @@ export class CommitLoop {
     return this.#pending.length;
   }
 
+  /** Everything that was decided is stored, and has had its effects. */
+  get isIdle(): boolean {
+    return this.#pending.length === 0 && !this.#isWriting;
+  }
+
   get isDegraded(): boolean {
     return this.#retryMs > 0 || this.#isStalled;
   }

@@ -152,6 +152,7 @@ export class Stops {
 
   /** Resolves when all that was decided before has had its effects: whether it is stored. */
   #whenCommitted(): Promise<boolean> {
+    if (this.#core.loop.isIdle) return Promise.resolve(true);
     return new Promise((resolve) => this.#core.submit({ changes: [], effects: resolve }));
   }
 
