@@ -306,6 +306,7 @@ export const BREAKS = [
   {
     name: 'a job is found before its acceptance is stored',
     guarantee: 'G7',
+    test: 'property-tests/interleavings.test.ts',
     file: 'src/engine/core.ts',
     find: 'return job === undefined || job.committed === null ? undefined : job;',
     replace: 'return job;',
@@ -458,6 +459,7 @@ export const BREAKS = [
   {
     name: 'where the replay meets what is live an event comes twice',
     guarantee: 'G9',
+    test: 'test/engine/events.test.ts',
     file: 'src/engine/event-reader.ts',
     find: '} else if (event.seq > cursor) {',
     replace: '} else if (event.seq >= cursor) {',
@@ -603,6 +605,7 @@ export const BREAKS = [
   {
     name: 'a tool call that became a job is counted twice',
     guarantee: 'G11',
+    test: 'test/scenarios/liveness-jobs.test.ts',
     file: 'src/engine/workload-rules.ts',
     find: 'session.record?.provider.complete({ executionId, workloadId: null, toolCallId, kind: null, eventId: null });',
     replace: '',
