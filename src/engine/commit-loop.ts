@@ -19,6 +19,7 @@ import type { StoreOperation } from '../persistence/store.ts';
 import { type Batch, buildBatch } from './batch.ts';
 import type { CommitLoopHost } from './commit-host.ts';
 import type { LiveJob } from './live-job.ts';
+import { TakenBack } from './taken-back.ts';
 import type { Transaction } from './transaction.ts';
 
 interface Pending extends Transaction {
@@ -36,6 +37,7 @@ export class CommitLoop {
   #retractions: StoreOperation[] = [];
   /** The same of the batch that is being written, by key. */
   readonly #unanswered = new Map<string, StoreOperation>();
+  readonly #past = new TakenBack();
   #seq: number;
   /** While the events of a batch are being published. */
   #toldSeq: number | null = null;
@@ -106,7 +108,7 @@ export class CommitLoop {
    * loop goes by this first. Undefined: as the store says.
    */
   takenBack(key: string): StoreOperation | undefined {
-    return this.#retractions.find((operation) => operation.key === key) ?? this.#unanswered.get(key);
+    return this.#retractions.find((operation) => operation.key === key) ?? this.#unanswered.get(key) ?? this.#past.of(key);
   }
 
   submit(transaction: Transaction): void {
@@ -272,7 +274,7 @@ export class CommitLoop {
     this.#seq += batch.events.length;
     // What is told before its first event follows the batch before it.
     this.#toldSeq = firstSeq - 1;
-    if (this.#retractions.length > 0) host.retracted();
+    this.#past.written(this.#retractions, batch.operations);
     this.#retractions = [];
     if (this.#hasFailed) {
       this.#hasFailed = false;

@@ -133,7 +133,6 @@ export class Core {
         dropped: (job) => this.#dropped(job),
         roomForCreations: () => this.onRoom(),
         mayBeStored: (job) => this.rows.hide(job.base.ordinal),
-        retracted: () => this.rows.showAll(),
         storeFailed: (error) => {
           this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
           this.report('store.failed', error);

@@ -92,6 +92,8 @@ export interface FinishedQuery {
 }
 
 const PAGE = 256;
+/** So many are of a store that fails all day; the oldest of them were taken back long ago. */
+const MOST_REFUSED = 10_000;
 /** Decodes a row without its large part. */
 const NO_LARGE_PART = '["",null]';
 
@@ -111,7 +113,7 @@ interface StoredRow {
 
 export class JobRows {
   readonly #store: Store;
-  /** Refused acceptances whose rows may lie in the store until the next batch takes them back: nobody is shown them. */
+  /** Refused acceptances whose rows may lie in the store, or have: nobody is shown them. */
   readonly #refused = new Set<number>();
   readonly #log: Log;
   /** Ordinals of rows, and keys without one, that were said to be unreadable. */
@@ -133,13 +135,11 @@ export class JobRows {
     return this.#refused.has(ordinal) || this.#isBeingAccepted(jobId);
   }
 
+  /** For good: a read that began before they were taken back may still come upon them, and no ordinal is given twice. */
   hide(ordinal: number): void {
     this.#refused.add(ordinal);
-  }
-
-  /** The refused rows have been taken back. */
-  showAll(): void {
-    this.#refused.clear();
+    const [oldest] = this.#refused;
+    if (this.#refused.size > MOST_REFUSED && oldest !== undefined) this.#refused.delete(oldest);
   }
 
   /** The stored job, `expired` for a pruned id, null for an unknown one. */

@@ -85,6 +85,46 @@ describe('an acceptance that the store has, and has not answered for', () => {
   });
 });
 
+describe('a read that began while a refused row lay in the store, and goes on when it was taken back', () => {
+  it('shows it to nobody', async () => {
+    const inner = controlledStore(memoryStore());
+    let opened = Promise.resolve();
+    let open = (): void => {};
+    const slow: Store = {
+      get: (key) => inner.get(key),
+      getMany: (keys) => inner.getMany(keys),
+      batch: (operations, options) => inner.batch(operations, options),
+      close: () => inner.close(),
+      range(options) {
+        const entries = inner.range(options);
+        const mayGoOn = opened;
+        return (async function* () {
+          await mayGoOn;
+          yield* entries;
+        })();
+      },
+    };
+    await using engine = await testEngine({ store: slow, executors: { plain: async () => 'done' } });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    inner.failNext({ when: 'after' });
+    const refused = [
+      codeOf(offstage.spawn({ kind: 'plain', sessionId: 's', jobId: 'x' })),
+      codeOf(offstage.cancel('x')),
+      codeOf(offstage.sessions.create({ sessionId: 'other' })),
+    ];
+    expect(await Promise.all(refused)).toEqual(['store.failed', 'job.not_found', 'store.failed']);
+    opened = new Promise((resolve) => {
+      open = resolve;
+    });
+    const reading = Promise.all([offstage.list(), offstage.sessions.list(), offstage.tasks.list()]);
+    await clock.advance(60_000);
+    open();
+    const [jobs, sessions, tasks] = await reading;
+    expect([jobs, sessions.map(({ sessionId }) => sessionId), tasks.length]).toEqual([[], ['s'], 1]);
+  });
+});
+
 describe('a change of a task that was refused', () => {
   it.each(['before', 'after'] as const)('leaves the task to be seen as it was (the write fails %s it is done)', async (when) => {
     const store = controlledStore(memoryStore());

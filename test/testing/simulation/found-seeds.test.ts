@@ -10,6 +10,12 @@ it.each([
   ['a reader in the middle of a replay when the engine closed was told of what came behind', 2_000_802, [43, 44, 45, 124, 130]],
   ['the same, where nothing of the replay had been told', 1_001_229, [892, 893, 896, 914, 920]],
   ['the same, with a session that ended while it closed', 1_001_314, [74, 82, 96, 97, 100]],
+  // test/engine/refused-rows.test.ts
+  [
+    'a list showed a refused job that was taken back meanwhile',
+    2_001_773,
+    [524, 534, 535, 539, 569, 570, 571, 572, 575, 578, 579],
+  ],
   // Nothing was broken but the checker of G3.
   ['without any grace the end of a cancel is stored before its request is told', 1_000_352, [54, 68, 71, 93, 101]],
   // Nothing was broken but the checker of G10.
