@@ -103,10 +103,7 @@ export class CommitLoop {
     return this.#ordinal;
   }
 
-  /**
-   * What the row is as of the last commit, where the store may have it otherwise: it was refused, or is being written. Whoever reads past the
-   * loop goes by this first. Undefined: as the store says.
-   */
+  /** The row as of the last commit, where the store may have it otherwise: who reads past the loop goes by it. Undefined: as stored. */
   takenBack(key: string): StoreOperation | undefined {
     return this.#retractions.find((operation) => operation.key === key) ?? this.#unanswered.get(key) ?? this.#past.of(key);
   }

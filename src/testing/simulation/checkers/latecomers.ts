@@ -50,6 +50,8 @@ export class Latecomers {
   note(fact: Fact, now: number, known: Known): void {
     for (const { jobId, before, after } of known.changes) {
       if (before === null) this.#createdAt.set(jobId, now);
+      // A power loss may take a job, and its id may be given again.
+      if (before === null || after === null) this.#endedAt.delete(jobId);
       if (after !== null && isTerminal(after.record.status) && !this.#endedAt.has(jobId)) this.#endedAt.set(jobId, now);
     }
     switch (fact.type) {
