@@ -1,7 +1,7 @@
 /**
  * Rows that were written, refused, and taken back: what a read that began before may still come upon.
  *
- * RTB1  A row that was taken back is as it was before for whoever reads it, until it is written again; so it is in the store, too.
+ * TKN1  A row that was taken back is as it was before for whoever reads it, until it is written again; so it is in the store, too.
  */
 import type { StoreOperation } from '../persistence/store.ts';
 
