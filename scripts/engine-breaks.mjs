@@ -431,6 +431,13 @@ export const BREAKS = [
 
   // G9: one order, gapless.
   {
+    name: 'who comes after the close is told what the store answers at last',
+    guarantee: 'G9',
+    file: 'src/engine/event-bus.ts',
+    find: '    if (this.#hasClosed) return () => {};\n',
+    replace: '',
+  },
+  {
     name: 'a replay that the close cuts short goes on with what is live',
     guarantee: 'G9',
     file: 'src/engine/event-reader.ts',

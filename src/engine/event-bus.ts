@@ -4,6 +4,7 @@
  * BUS1  Every observer sees every event in the same order, also when an observer reacts by causing more.
  * BUS2  An observer that throws or rejects, by whatever promise, harms neither the others nor the publisher; it is logged.
  * BUS3  Without observers an event costs nothing here.
+ * BUS4  After its close nobody is told anything, whoever comes, and whatever the store still answers.
  */
 import { type Observable, Subject } from 'rxjs';
 import type { OffstageEvent } from '../model/events.ts';
@@ -18,6 +19,7 @@ export class EventBus {
   readonly #log: Log;
   #observers: readonly EventCallback[] = [];
   #queue: OffstageEvent[] = [];
+  #hasClosed = false;
   #isDraining = false;
   /** Live events, volatile ones included; each subscriber is fenced. */
   readonly events$: Observable<OffstageEvent>;
@@ -28,6 +30,10 @@ export class EventBus {
     this.events$ = new FencedObservable<OffstageEvent>(
       (error) => this.#report(error),
       (subscriber) => {
+        if (this.#hasClosed) {
+          subscriber.complete();
+          return undefined;
+        }
         const stop = this.subscribe((event) => subscriber.next(event));
         const end = this.#ended.subscribe(() => subscriber.complete());
         return () => {
@@ -44,6 +50,7 @@ export class EventBus {
 
   /** Returns a function that ends the subscription. */
   subscribe(callback: EventCallback): () => void {
+    if (this.#hasClosed) return () => {};
     const entry: EventCallback = (event) => callback(event);
     this.#observers = [...this.#observers, entry];
     return () => {
@@ -61,8 +68,9 @@ export class EventBus {
     this.#isDraining = false;
   }
 
-  /** Completes `events$` and forgets all observers. */
+  /** Completes `events$` and forgets all observers; whoever comes later is told nothing, also where the store answers at last. */
   close(): void {
+    this.#hasClosed = true;
     this.#ended.next();
     this.#observers = [];
   }

@@ -333,6 +333,29 @@ describe('a reader', () => {
     expect(numbers([...first, ...rest])).toEqual(span(1, first.length + rest.length));
   });
 
+  it('BUS4: who comes after the close is told nothing, also of what the store answers at last', async () => {
+    const store = controlledStore(memoryStore());
+    const engine = await testEngine({ executors: { echo }, store });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    store.hold();
+    void offstage.sessions.create({ sessionId: 'late' }).catch(() => {});
+    await clock.settle();
+    const closing = offstage.close();
+    await clock.advance(60_000);
+    const seen: OffstageEvent[] = [];
+    let isComplete = false;
+    const complete = (): void => {
+      isComplete = true;
+    };
+    offstage.onEvent((event) => seen.push(event));
+    offstage.events$.subscribe({ next: (event) => seen.push(event), complete });
+    store.release();
+    await clock.settle();
+    await closing;
+    expect([seen, isComplete]).toEqual([[], true]);
+  });
+
   it('is refused with a cursor that is none', async () => {
     await using engine = await testEngine({ executors: { echo } });
     for (const after of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '3' as unknown as number]) {

@@ -10,6 +10,8 @@ it.each([
   ['a reader in the middle of a replay when the engine closed was told of what came behind', 2_000_802, [43, 44, 45, 124, 130]],
   ['the same, where nothing of the replay had been told', 1_001_229, [892, 893, 896, 914, 920]],
   ['the same, with a session that ended while it closed', 1_001_314, [74, 82, 96, 97, 100]],
+  // test/engine/events.test.ts, BUS4
+  ['who came after the close was told what the store answered at last', 1_002_562, [172, 174, 295, 300, 304]],
   // test/engine/refused-rows.test.ts
   [
     'a list showed a refused job that was taken back meanwhile',
