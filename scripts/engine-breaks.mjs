@@ -668,6 +668,7 @@ export const BREAKS = [
   {
     name: 'what a state event has said is forgotten: the telling that corrects it is left out (shows where tellings are held back)',
     guarantee: 'G12',
+    test: 'test/engine/session-corners.test.ts',
     file: 'src/engine/liveness.ts',
     find: 'if (session !== null) session.shown = value;',
     replace: 'void session;',
@@ -690,6 +691,7 @@ export const BREAKS = [
   {
     name: 'a session that was removed is told of',
     guarantee: 'G12',
+    test: 'test/engine/removal-endings.test.ts',
     file: 'src/engine/liveness.ts',
     find: 'if (!session.isRemoved) this.#touched.add(session);',
     replace: 'this.#touched.add(session);',
@@ -918,6 +920,7 @@ export const BREAKS = [
   {
     name: 'a store that hangs holds up cancels and waiters',
     guarantee: 'G16',
+    test: 'test/engine/hostile.test.ts',
     file: 'src/engine/commit-loop.ts',
     find: 'const stop = this.#host.timers.after(this.#stallMs, () => this.#stall(batch));',
     replace: 'const stop = (): void => {};',
