@@ -91,9 +91,9 @@ function tested(file) {
   );
   if (status === 0) return null;
   if (signal !== null) return { guarantee: 'test', message: `${file} hangs`, steps: null };
-  const title = /FAIL +(?:\|node\| +|node +)?\S+ > (.+)/.exec(stdout)?.[1];
+  const title = /^ *× (.+?)(?: \d+ms)?$/m.exec(stdout)?.[1];
   // A break that does not even run shows nothing.
-  if (title === undefined || /Failed Suites/.test(stdout)) throw new Error(`the test did not run:\n${stdout}`);
+  if (title === undefined) throw new Error(`the test did not run:\n${stdout}`);
   return { guarantee: 'test', message: `${file}: ${title}`, steps: null };
 }
 

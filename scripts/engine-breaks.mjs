@@ -781,6 +781,7 @@ export const BREAKS = [
   {
     name: 'who waits for a job whose acceptance is refused is never told',
     guarantee: 'G14',
+    test: 'test/engine/degraded.test.ts',
     file: 'src/engine/core.ts',
     find: '    this.waiters.refuseAll(job);\n',
     replace: '',
@@ -810,6 +811,7 @@ export const BREAKS = [
   {
     name: 'a wait for any of several never settles when none of them is accepted',
     guarantee: 'G14',
+    test: 'test/engine/commit-corners.test.ts',
     file: 'src/engine/waiting.ts',
     find: 'if (isTrue || left === 0) resolve();',
     replace: 'if (isTrue) resolve();',
@@ -862,6 +864,7 @@ export const BREAKS = [
   {
     name: 'what a body was handed outlives its job',
     guarantee: 'G15',
+    test: 'test/engine/job-context.test.ts',
     file: 'src/engine/job-context.ts',
     find: 'if (this.#execution.hasSettled || this.#job.isDecidedEnd) throw',
     replace: 'if (this.#execution.hasSettled) throw',
