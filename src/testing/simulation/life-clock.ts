@@ -43,7 +43,13 @@ export class LifeClock implements Clock {
   }
 
   schedule(delayMs: number, callback: () => void): StopTimer {
-    const timer = { dueAt: this.#time.elapsedMs + Math.max(0, delayMs), order: this.#order++, callback, isStopped: false };
+    // Whole milliseconds, as on any machine; and sums of them are exact.
+    const timer = {
+      dueAt: this.#time.elapsedMs + Math.ceil(Math.max(0, delayMs)),
+      order: this.#order++,
+      callback,
+      isStopped: false,
+    };
     this.#timers.push(timer);
     return () => {
       timer.isStopped = true;
