@@ -300,6 +300,7 @@ export const BREAKS = [
   {
     name: 'a job is shown that the store has, and has not answered for',
     guarantee: 'G7',
+    test: 'test/engine/refused-rows.test.ts',
     file: 'src/persistence/job-rows.ts',
     find: 'return this.#refused.has(ordinal) || this.#isBeingAccepted(jobId);',
     replace: 'return this.#refused.has(ordinal);',
@@ -433,6 +434,7 @@ export const BREAKS = [
   {
     name: 'who comes after the close is told what the store answers at last',
     guarantee: 'G9',
+    test: 'test/engine/events.test.ts',
     file: 'src/engine/event-bus.ts',
     find: '    if (this.#hasClosed) return () => {};\n',
     replace: '',
@@ -440,6 +442,7 @@ export const BREAKS = [
   {
     name: 'a replay that the close cuts short goes on with what is live',
     guarantee: 'G9',
+    test: 'test/engine/events.test.ts',
     file: 'src/engine/event-reader.ts',
     find: '        if (isBeyond(event)) return;\n',
     replace: '',
@@ -499,6 +502,7 @@ export const BREAKS = [
   {
     name: 'a frame that guesses its number takes a prompt before its agent is called',
     guarantee: 'G10',
+    test: 'test/engine/session-races.test.ts',
     file: 'src/engine/frame-intake.ts',
     find: ' || !prompt.isDispatched) return null;',
     replace: ') return null;',
@@ -506,6 +510,7 @@ export const BREAKS = [
   {
     name: 'a ticket that was taken out before it was stored is said to be queued',
     guarantee: 'G10',
+    test: 'test/engine/session-races.test.ts',
     file: 'src/engine/ticket-line.ts',
     find: 'if (ticket.earlyEnd !== null) {',
     replace: 'if (false) {',
@@ -513,6 +518,7 @@ export const BREAKS = [
   {
     name: 'the agent of a job is closed once, and left alone when that has failed',
     guarantee: 'G16',
+    test: 'test/executors/agent-hostile.test.ts',
     file: 'src/executors/agent.ts',
     find: '      await new Promise<void>((resolve) => clock.schedule(retryMs, resolve, { background: true }));',
     replace: '      return;',
@@ -520,6 +526,7 @@ export const BREAKS = [
   {
     name: 'a prompt that was looked at after the close is put in line',
     guarantee: 'G16',
+    test: 'test/engine/session-races.test.ts',
     file: 'src/engine/prompts.ts',
     find: '        // It may have closed since this was asked.\n        this.#core.assertOpen();\n',
     replace: '',
@@ -715,6 +722,7 @@ export const BREAKS = [
   {
     name: 'a stop by force gives a grace to an agent that has gone',
     guarantee: 'G13',
+    test: 'test/engine/stop-races.test.ts',
     file: 'src/engine/agent-teardown.ts',
     find: " && execution.outcome !== 'gone')\n      this.#armGrace",
     replace: ')\n      this.#armGrace',
@@ -828,6 +836,7 @@ export const BREAKS = [
   {
     name: 'a body that was never called is said to be at work still',
     guarantee: 'G15',
+    test: 'test/engine/start-rule.test.ts',
     file: 'src/engine/body-runner.ts',
     find: '    if (!execution.isBodyLive) {\n',
     replace: '    if (false) {\n',
