@@ -7,6 +7,7 @@
 import { type ActorRefFrom, createActor, fromTransition } from 'xstate';
 import { supervisorMachine } from '../machines/supervisor.ts';
 import type { Inspect } from '../model/options.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 
 const rosterLogic = fromTransition((state: null) => state, null);
 
@@ -33,7 +34,7 @@ export function fenceInspect(inspect: Inspect, onError: (error: unknown) => void
   return (event) => {
     try {
       const answer: unknown = inspect(event);
-      if (answer instanceof Promise) answer.catch(onError);
+      settleQuietly(answer, onError);
     } catch (error) {
       onError(error);
     }

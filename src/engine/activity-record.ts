@@ -23,14 +23,17 @@ import { ToolCalls } from './tool-calls.ts';
 export class ActivityRecord {
   readonly activityEpoch: number;
   readonly #roster: Roster;
+  readonly #onFull: () => void;
   #actor: ActivityActor | null = null;
   #jobs: JobWorks | null = null;
   #provider: ProviderWorks | null = null;
   #tools: ToolCalls | null = null;
 
-  constructor(roster: Roster, activityEpoch: number) {
+  /** `onFull`: see `ProviderWorks`. */
+  constructor(roster: Roster, activityEpoch: number, onFull: () => void) {
     this.#roster = roster;
     this.activityEpoch = activityEpoch;
+    this.#onFull = onFull;
   }
 
   // Made when first asked for: most sessions need only some of them.
@@ -40,7 +43,7 @@ export class ActivityRecord {
   }
 
   get provider(): ProviderWorks {
-    this.#provider ??= new ProviderWorks();
+    this.#provider ??= new ProviderWorks(this.#onFull);
     return this.#provider;
   }
 

@@ -298,7 +298,7 @@ export class AgentRunner {
       },
       onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
-        execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
+        execution.survivors = typeof text === 'string' && text !== '' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }

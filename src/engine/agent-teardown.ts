@@ -90,7 +90,8 @@ export class AgentTeardown {
   /** At most so many milliseconds are left of its grace. */
   hurry(execution: AgentExecution, restMs: number): void {
     execution.graceDueAt = Math.min(execution.graceDueAt, this.#core.settings.clock.monotonic() + restMs);
-    if (execution.teardown !== null && execution.phase === 'retiring') this.#armGrace(execution, execution.teardown);
+    if (execution.teardown !== null && execution.phase === 'retiring' && execution.outcome !== 'gone')
+      this.#armGrace(execution, execution.teardown);
   }
 
   #try(execution: AgentExecution, teardown: Teardown): void {

@@ -128,11 +128,7 @@ export class BodyRunner {
   #call(job: LiveJob, execution: Execution): void {
     if (execution.hasSettled) return;
     if (job.decided.state !== 'active') {
-      // Told to end before it was called: it never is (RUN2).
-      this.#settle(job, execution, {
-        kind: 'threw',
-        error: execution.abortReason ?? offstageError('job.cancelled', { reason: 'cancelled before pickup' }),
-      });
+      this.#leaveUncalled(job, execution);
       return;
     }
     const core = this.#core;
@@ -158,6 +154,12 @@ export class BodyRunner {
     );
   }
 
+  /** Told to end before it was called: it never is (RUN2), and there is nothing that could be at work still. */
+  #leaveUncalled(job: LiveJob, execution: Execution): void {
+    const error = execution.abortReason ?? offstageError('job.cancelled', { reason: 'cancelled before pickup' });
+    this.#settle(job, execution, { kind: 'threw', error });
+  }
+
   #settle(job: LiveJob, execution: Execution, settlement: Settlement): void {
     if (execution.hasSettled) return;
     const core = this.#core;
@@ -181,13 +183,21 @@ export class BodyRunner {
     const { state, context } = job.decided;
     // A body that was told to end and returned no text leaves what it had reported so far.
     const keepsPartial = state === 'ending' && context.cause !== 'shutdown' && event.result.text === null && partial !== null;
-    const change = core.step(job, keepsPartial ? { ...event, result: { ...event.result, text: capText(partial) } } : event);
+    const told = keepsPartial ? { ...event, result: { ...event.result, text: capText(partial) } } : event;
+    const change = core.step(job, told, state === 'active' ? this.#leftBehind(job, execution, at) : undefined);
     const children = this.#host.endForegroundChildren(job);
     core.submit({
       changes: change === null ? children : [change, ...children],
       rows: this.#endRows(job, execution, true),
       effects: () => this.#host.runEffectsOf(children),
     });
+  }
+
+  /** What is named and still there when nobody has told the body to end is no part of it (G15), and is not passed over in silence. */
+  #leftBehind({ base }: LiveJob, { survivors }: Execution, at: number): HistoryEntry | undefined {
+    if (survivors === null) return undefined;
+    this.#core.settings.log('warn', 'body.left_behind', { jobId: base.jobId, kind: base.kind, survivors });
+    return { at, type: 'note', detail: `still there: ${survivors}` };
   }
 
   /** The record has ended before: what the body did since is history, nothing more. */
@@ -217,6 +227,11 @@ export class BodyRunner {
 
   #graceOver(job: LiveJob, execution: Execution): void {
     if (execution.hasSettled || job.isDecidedEnd) return;
+    if (!execution.isBodyLive) {
+      // Its start is not stored yet: it will not be called.
+      this.#leaveUncalled(job, execution);
+      return;
+    }
     const core = this.#core;
     const text = execution.partialText();
     const change = core.step(job, {
@@ -322,7 +337,7 @@ export class BodyRunner {
       },
       onForce: (listener) => execution.forced.on(listener),
       survivors(text) {
-        execution.survivors = typeof text === 'string' ? capText(text, LIMITS.textBytes) : null;
+        execution.survivors = typeof text === 'string' && text !== '' ? capText(text, LIMITS.textBytes) : null;
       },
     };
   }

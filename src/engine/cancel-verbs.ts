@@ -39,6 +39,8 @@ export interface CancelVerbsHost {
   readonly sessions: Sessions;
 }
 
+type Outcome = Exclude<keyof CancelManyResult, 'durable'>;
+
 export class CancelVerbs {
   readonly #core: Core;
   readonly #host: CancelVerbsHost;
@@ -66,17 +68,23 @@ export class CancelVerbs {
     const isWanted = (one: JobStatus): boolean => statuses === null || statuses.includes(one);
     const checked = ids === undefined ? null : readArray('ids', ids).map((jobId, index) => checkId(`ids[${index}]`, jobId));
     this.#core.assertOpen();
-    const each = (jobId: string) => this.#outcomeOf(jobId, isWanted, request);
+    let isStored = true;
+    const look = (view: JobView): JobView => {
+      isStored &&= view.durable !== false;
+      return view;
+    };
+    const each = (jobId: string) => this.#outcomeOf(jobId, isWanted, async () => look(await this.#one(jobId, request)));
     const isUnfinished = (jobId: string): boolean => this.#unfinishedStatus(jobId) !== null;
-    if (checked !== null) return sorted(checked, each, isUnfinished);
+    const told = (result: CancelManyResult): CancelManyResult => (isStored ? result : { ...result, durable: false });
+    if (checked !== null) return told(await sorted(checked, each, isUnfinished));
     const waiting = isWanted('pending') || isWanted('queued') ? this.#cancelWaiting(query, request) : [];
     const jobIds = [...this.#unfinished(query), ...(await this.#ended(query, statuses))];
     const [result, born] = await Promise.all([sorted(jobIds, each, isUnfinished), Promise.allSettled(waiting)]);
     // A spawn that was refused in the end has no job, and one that has found an ended one made none: there is nothing to tell.
     const bornIds = born.flatMap((outcome) =>
-      outcome.status === 'fulfilled' && outcome.value !== null ? [outcome.value.jobId] : [],
+      outcome.status === 'fulfilled' && outcome.value !== null ? [look(outcome.value).jobId] : [],
     );
-    return { ...result, cancelled: [...result.cancelled, ...bornIds] };
+    return told({ ...result, cancelled: [...result.cancelled, ...bornIds] });
   }
 
   /** The foreground caller of these jobs has gone (spec 4.8). */
@@ -111,13 +119,17 @@ export class CancelVerbs {
   async #outcomeOf(
     jobId: string,
     isWanted: (status: JobStatus) => boolean,
-    request: CancelRequest,
-  ): Promise<keyof CancelManyResult | null> {
+    cancel: () => Promise<JobView>,
+  ): Promise<Outcome | null> {
     try {
       const unfinished = this.#unfinishedStatus(jobId);
-      if (unfinished === null) return isWanted((await this.#host.queries.get(jobId)).status) ? 'alreadyTerminal' : null;
+      if (unfinished === null) {
+        // An end that is decided is told once it is stored, or as one that is not.
+        const view = this.#core.jobs.has(jobId) ? await cancel() : await this.#host.queries.get(jobId);
+        return isWanted(view.status) ? 'alreadyTerminal' : null;
+      }
       if (!isWanted(unfinished)) return null;
-      const { status } = await this.#one(jobId, request);
+      const { status } = await cancel();
       if (status === 'cancelled') return 'cancelled';
       return isTerminal(status) ? 'alreadyTerminal' : 'cancelling';
     } catch (error) {
@@ -180,7 +192,7 @@ function requestOf(options: CancelOptions | undefined): CancelRequest {
 /** Those that live all at once, so that they are stored together; the others are read, some at a time. Answered in the order asked. */
 async function sorted(
   jobIds: readonly string[],
-  each: (jobId: string) => Promise<keyof CancelManyResult | null>,
+  each: (jobId: string) => Promise<Outcome | null>,
   isUnfinished: (jobId: string) => boolean,
 ): Promise<CancelManyResult> {
   const distinct = [...new Set(jobIds)];
@@ -191,7 +203,7 @@ async function sorted(
   const found = await Promise.all([all(live), inPortions(others, all)]);
   const flat = found.flat();
   const outcomes = new Map([...live, ...others].map((jobId, index) => [jobId, flat[index]]));
-  const of = (kind: keyof CancelManyResult): readonly string[] => jobIds.filter((jobId) => outcomes.get(jobId) === kind);
+  const of = (kind: Outcome): readonly string[] => jobIds.filter((jobId) => outcomes.get(jobId) === kind);
   return {
     cancelled: of('cancelled'),
     cancelling: of('cancelling'),

@@ -52,10 +52,13 @@ export class Cards {
     const isAsked = ({ base }: Pick<StoredJob, 'base'>): boolean => base.ordinal < bound && callerOf(base) === sessionId;
     const live: LiveJob[] = [];
     for (const job of jobs.values()) if (job.committed !== null && isAsked(job)) live.push(job);
+    // What lives now answers from memory (CDS1): the store may have an end of it already of which nobody knows whether it was written.
+    const alive = new Set(live.map(({ base }) => base.ordinal));
+    const matches = (job: Pick<StoredJob, 'base'>): boolean => isAsked(job) && !alive.has(job.base.ordinal);
     const placed = live.slice(-limit).map(liveCard);
-    placed.push(...(await rows.listFinished({ before: bound, sessionId, matches: isAsked, limit })).map(storedCard));
+    placed.push(...(await rows.listFinished({ before: bound, sessionId, matches, limit })).map(storedCard));
     placed.push(...(await keptCardsOf(store, sessionId, bound, limit)));
-    // Ended, or pruned, between two reads, it is there twice.
+    // Pruned between two reads, it is there twice.
     const known = new Map(placed.map((one) => [one.ordinal, one.card]));
     return [...known]
       .sort(([a], [b]) => b - a)

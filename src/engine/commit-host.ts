@@ -26,10 +26,8 @@ export interface CommitLoopHost {
   dropped(job: LiveJob): void;
   /** New jobs may be submitted again. */
   roomForCreations(): void;
-  /** A refused job whose rows may lie in the store until they are taken back. */
+  /** A refused job whose rows may lie in the store until they are taken back: whoever reads may come upon them. */
   mayBeStored(job: LiveJob): void;
-  /** Whatever dropped jobs may have left in the store is gone. */
-  retracted(): void;
   storeFailed(error: unknown): void;
   storeRecovered(): void;
   effectFailed(error: unknown): void;

@@ -19,6 +19,7 @@ import type { StoreOperation } from '../persistence/store.ts';
 import { type Batch, buildBatch } from './batch.ts';
 import type { CommitLoopHost } from './commit-host.ts';
 import type { LiveJob } from './live-job.ts';
+import { TakenBack } from './taken-back.ts';
 import type { Transaction } from './transaction.ts';
 
 interface Pending extends Transaction {
@@ -28,14 +29,15 @@ interface Pending extends Transaction {
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 const LOW_WATER_EVERY = 64;
-/** A write that has not answered for so long is treated as failed, for everybody who must not wait for it. */
-const STALL_MS = 10_000;
 
 export class CommitLoop {
   readonly #host: CommitLoopHost;
   #pending: Pending[] = [];
   /** Written or half-written by a failed batch and not to be kept. */
   #retractions: StoreOperation[] = [];
+  /** The same of the batch that is being written, by key. */
+  readonly #unanswered = new Map<string, StoreOperation>();
+  readonly #past = new TakenBack();
   #seq: number;
   /** While the events of a batch are being published. */
   #toldSeq: number | null = null;
@@ -46,7 +48,8 @@ export class CommitLoop {
   #pendingCreations = 0;
   #isScheduled = false;
   #isStalled = false;
-  #stallMs = STALL_MS;
+  /** A write that has not answered for so long is treated as failed. */
+  #stallMs: number = LIMITS.storeAnswerMs;
   #watched: { readonly batch: Batch<Pending>; readonly stop: () => void } | null = null;
   #isStopped = false;
   #hasFailed = false;
@@ -76,6 +79,11 @@ export class CommitLoop {
     return this.#pending.length;
   }
 
+  /** Everything that was decided is stored, and has had its effects. */
+  get isIdle(): boolean {
+    return this.#pending.length === 0 && !this.#isWriting;
+  }
+
   get isDegraded(): boolean {
     return this.#retryMs > 0 || this.#isStalled;
   }
@@ -95,9 +103,9 @@ export class CommitLoop {
     return this.#ordinal;
   }
 
-  /** The row may lie in the store and belongs to a creation that was refused: nobody is to see it. */
-  isRetracted(key: string): boolean {
-    return this.#retractions.some((operation) => operation.key === key);
+  /** The row as of the last commit, where the store may have it otherwise: who reads past the loop goes by it. Undefined: as stored. */
+  takenBack(key: string): StoreOperation | undefined {
+    return this.#retractions.find((operation) => operation.key === key) ?? this.#unanswered.get(key) ?? this.#past.of(key);
   }
 
   submit(transaction: Transaction): void {
@@ -132,11 +140,13 @@ export class CommitLoop {
     return this.#pending.length === 0;
   }
 
-  /** Nothing is written any more. */
+  /** Nothing is written any more. What the store has not answered for, it accepts for nobody. */
   stop(): void {
     this.#isStopped = true;
     this.#stopRetry?.();
     this.#stopRetry = null;
+    for (const transaction of this.#watched?.batch.transactions ?? [])
+      if (transaction.isCreation === true) this.#guard(() => transaction.refuse?.(offstageError('engine.closing', {})));
   }
 
   #schedule(): void {
@@ -155,6 +165,7 @@ export class CommitLoop {
     const batch = this.#build();
     this.#isWriting = true;
     this.#watch(batch);
+    for (const { retract = [] } of batch.transactions) for (const one of retract) this.#unanswered.set(one.key, one);
     let failure: { readonly error: unknown } | null = null;
     try {
       const writing = this.#host.store.batch(batch.operations, { sync: batch.mustSync && this.#host.isSynced });
@@ -166,6 +177,7 @@ export class CommitLoop {
     }
     this.#watched?.stop();
     this.#watched = null;
+    this.#unanswered.clear();
     this.#isWriting = false;
     this.#isStalled = false;
     if (failure === null) this.#reveal(batch);
@@ -198,7 +210,8 @@ export class CommitLoop {
   }
 
   #rest(): void {
-    if ((this.#isWriting && !this.#isStalled) || (this.#pending.length > 0 && this.#stopRetry === null)) return;
+    // Who waits for a store that hangs is to go on, whatever is still to be stored.
+    if (!this.#isStalled && (this.#isWriting || (this.#pending.length > 0 && this.#stopRetry === null))) return;
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();
@@ -258,7 +271,7 @@ export class CommitLoop {
     this.#seq += batch.events.length;
     // What is told before its first event follows the batch before it.
     this.#toldSeq = firstSeq - 1;
-    if (this.#retractions.length > 0) host.retracted();
+    this.#past.written(this.#retractions, batch.operations);
     this.#retractions = [];
     if (this.#hasFailed) {
       this.#hasFailed = false;

@@ -9,7 +9,7 @@ import { decide, startJobActor } from '../actors/job-actor.ts';
 import { type ActorSystem, startActorSystem } from '../actors/supervisor-actor.ts';
 import { TimerService } from '../actors/timer-service.ts';
 import type { JobEvent } from '../machines/job.ts';
-import { isOffstageError, offstageError } from '../model/errors.ts';
+import { offstageError } from '../model/errors.ts';
 import type { Executor, ExecutorCapabilities } from '../model/executor.ts';
 import type { HistoryEntry, ProcessRecord } from '../model/records.ts';
 import { isFinished, type JobSnapshot, type JobState } from '../persistence/job-codec.ts';
@@ -22,6 +22,7 @@ import { Inspection } from './inspection.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
 import { Liveness } from './liveness.ts';
+import { OpenCalls } from './open-calls.ts';
 import { errorMessage } from './outcome.ts';
 import type { PausePoints } from './pause-points.ts';
 import { Pool } from './pool.ts';
@@ -72,6 +73,7 @@ export class Core {
   /** By execution id: what an earlier engine has left, and nobody has proven to be gone. */
   readonly leftovers: Map<string, ProcessRecord>;
   readonly reap: ProcessReaper;
+  readonly #calls = new OpenCalls();
   /** Set by the room that tells callers of ended jobs. */
   onJobsCommitted: (changes: readonly Change[]) => void = () => {};
   /** Set by the room that admits jobs: there is room for more. */
@@ -94,7 +96,7 @@ export class Core {
     this.settings = settings;
     this.store = store;
     this.executors = executors;
-    this.rows = new JobRows(store, settings.log);
+    this.rows = new JobRows(store, settings.log, (jobId) => this.jobs.get(jobId)?.committed === null);
     this.epoch = settings.ids.id('epoch');
     this.timers = new TimerService(settings.clock, (error) => this.report('timer.failed', error));
     this.bus = new EventBus(settings.log);
@@ -131,7 +133,6 @@ export class Core {
         dropped: (job) => this.#dropped(job),
         roomForCreations: () => this.onRoom(),
         mayBeStored: (job) => this.rows.hide(job.base.ordinal),
-        retracted: () => this.rows.showAll(),
         storeFailed: (error) => {
           this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
           this.report('store.failed', error);
@@ -155,14 +156,16 @@ export class Core {
     return this.system.supervisor.getSnapshot().value === 'closed';
   }
 
-  /** For every verb that reads: once the engine has closed, it answers so, also to what was under way. @throws OffstageError `engine.closing` */
-  async whileOpen<T>(verb: () => Promise<T>): Promise<T> {
-    if (this.isClosed) throw offstageError('engine.closing', {});
-    try {
-      return await verb();
-    } catch (error) {
-      throw this.isClosed && isOffstageError(error, 'store.closed') ? offstageError('engine.closing', {}) : error;
-    }
+  /** For every verb that reads: once the engine has closed, it answers so, also to what is under way. @throws OffstageError `engine.closing` */
+  whileOpen<T>(verb: () => Promise<T>): Promise<T> {
+    return this.isClosed ? Promise.reject(offstageError('engine.closing', {})) : this.#calls.answer(verb);
+  }
+
+  /** Nothing is read or written any more, and nobody is left waiting: the store is closed next. */
+  closed(): void {
+    this.system.supervisor.send({ type: 'engine.closed' });
+    this.system.stop();
+    this.#calls.refuseAll(offstageError('engine.closing', {}));
   }
 
   /** @throws OffstageError `engine.closing` */

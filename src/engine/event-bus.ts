@@ -2,12 +2,14 @@
  * One total order of events for all observers (spec 11).
  *
  * BUS1  Every observer sees every event in the same order, also when an observer reacts by causing more.
- * BUS2  An observer that throws or rejects harms neither the others nor the publisher; it is logged.
+ * BUS2  An observer that throws or rejects, by whatever promise, harms neither the others nor the publisher; it is logged.
  * BUS3  Without observers an event costs nothing here.
+ * BUS4  After its close nobody is told anything, whoever comes, and whatever the store still answers.
  */
 import { type Observable, Subject } from 'rxjs';
 import type { OffstageEvent } from '../model/events.ts';
 import type { Log } from '../model/requests.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 import { FencedObservable } from './fenced-observable.ts';
 
 /** May throw or reject: it is logged, and harms nobody else. */
@@ -17,6 +19,7 @@ export class EventBus {
   readonly #log: Log;
   #observers: readonly EventCallback[] = [];
   #queue: OffstageEvent[] = [];
+  #hasClosed = false;
   #isDraining = false;
   /** Live events, volatile ones included; each subscriber is fenced. */
   readonly events$: Observable<OffstageEvent>;
@@ -27,6 +30,10 @@ export class EventBus {
     this.events$ = new FencedObservable<OffstageEvent>(
       (error) => this.#report(error),
       (subscriber) => {
+        if (this.#hasClosed) {
+          subscriber.complete();
+          return undefined;
+        }
         const stop = this.subscribe((event) => subscriber.next(event));
         const end = this.#ended.subscribe(() => subscriber.complete());
         return () => {
@@ -43,6 +50,7 @@ export class EventBus {
 
   /** Returns a function that ends the subscription. */
   subscribe(callback: EventCallback): () => void {
+    if (this.#hasClosed) return () => {};
     const entry: EventCallback = (event) => callback(event);
     this.#observers = [...this.#observers, entry];
     return () => {
@@ -60,8 +68,9 @@ export class EventBus {
     this.#isDraining = false;
   }
 
-  /** Completes `events$` and forgets all observers. */
+  /** Completes `events$` and forgets all observers; whoever comes later is told nothing, also where the store answers at last. */
   close(): void {
+    this.#hasClosed = true;
     this.#ended.next();
     this.#observers = [];
   }
@@ -70,7 +79,7 @@ export class EventBus {
     for (const observer of this.#observers) {
       try {
         const answer = observer(event);
-        if (answer instanceof Promise) answer.catch((error) => this.#report(error));
+        settleQuietly(answer, (error) => this.#report(error));
       } catch (error) {
         this.#report(error);
       }

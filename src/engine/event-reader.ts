@@ -4,7 +4,7 @@
  * EVR1  Record events come in order, each once; where some are gone, because the log begins later or has a gap, one `resync` says so.
  * EVR2  A slow reader costs bounded memory: it is taken back to the log at its cursor, and misses volatile events only. If activity, or
  *       what agents say, was among them, one `resync` says so: nothing else would ever tell. (The output of jobs has offsets.)
- * EVR3  Leaving the loop, or the engine's close, ends the subscription.
+ * EVR3  Leaving the loop, or the engine's close, ends the subscription; where that cuts a replay short, the last event told is the last one.
  */
 import { isVolatileEvent, type OffstageEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -69,14 +69,22 @@ export function readFrom(
     return { type: 'resync', seq, epoch: core.epoch, at: core.settings.clock.now() };
   };
 
+  /** A replay that the end has cut short is not taken up again: nothing is told from behind what is missing. */
+  const isBeyond = (event: OffstageEvent): boolean => event.seq > (isVolatileEvent(event) ? cursor : cursor + 1);
+
   async function* replay(): AsyncGenerator<OffstageEvent> {
     const until = core.loop.seq;
-    for await (const event of readEvents(core.store, cursor, core.epoch)) {
-      // What is stored and not yet revealed comes with the bus.
-      if (event.seq > until || hasEnded) break;
-      if (event.seq !== cursor + 1) yield resyncTo(event.seq - 1);
-      cursor = event.seq;
-      yield event;
+    try {
+      for await (const event of readEvents(core.store, cursor, core.epoch)) {
+        // What is stored and not yet revealed comes with the bus.
+        if (event.seq > until || hasEnded) break;
+        if (event.seq !== cursor + 1) yield resyncTo(event.seq - 1);
+        cursor = event.seq;
+        yield event;
+      }
+    } catch (error) {
+      // With the engine its store has closed: that is the end, and no failure.
+      if (!hasEnded) throw error;
     }
     if (cursor < until && !hasEnded) yield resyncTo(until);
   }
@@ -98,7 +106,7 @@ export function readFrom(
         const batch = buffer.splice(0);
         bufferedCharacters = 0;
         for (const event of batch) {
-          if (hasEnded && signal?.aborted === true) return;
+          if (hasEnded && (signal?.aborted === true || isBeyond(event))) return;
           if (isVolatileEvent(event)) {
             yield event;
           } else if (event.seq > cursor) {
@@ -112,7 +120,14 @@ export function readFrom(
           wake = resolve;
         });
       }
-      for (const event of buffer.splice(0)) if (isVolatileEvent(event) || event.seq > cursor) yield event;
+      for (const event of buffer.splice(0)) {
+        if (isBeyond(event)) return;
+        if (!isVolatileEvent(event)) {
+          if (event.seq <= cursor) continue;
+          cursor = event.seq;
+        }
+        yield event;
+      }
     } finally {
       leave();
     }

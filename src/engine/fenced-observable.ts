@@ -4,6 +4,7 @@
  * FEN1  Whatever a callback of a subscriber throws or rejects goes to `report`, also behind operators.
  */
 import { Observable, type Observer, type Operator, Subscriber, type Subscription, type TeardownLogic } from 'rxjs';
+import { settleQuietly } from '../model/settle-quietly.ts';
 
 type Report = (error: unknown) => void;
 
@@ -36,7 +37,7 @@ export class FencedObservable<T> extends Observable<T> {
   #call(callback: () => unknown): void {
     try {
       const answer = callback();
-      if (answer instanceof Promise) answer.catch(this.#report);
+      settleQuietly(answer, this.#report);
     } catch (error) {
       this.#report(error);
     }

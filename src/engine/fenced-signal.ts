@@ -4,6 +4,7 @@
  * SIG1  A throwing or rejecting listener goes to `report`; the others are called all the same.
  * SIG2  What makes it so is shared by all of them: there is one per running prompt, agent and body.
  */
+import { settleQuietly } from '../model/settle-quietly.ts';
 
 type Listener = (this: AbortSignal, event: Event) => unknown;
 type Report = (error: unknown) => void;
@@ -28,7 +29,7 @@ function fenced(listener: unknown): unknown {
           typeof listener === 'function'
             ? listener.call(this, event)
             : (listener as { handleEvent(event: Event): unknown }).handleEvent(event);
-        if (answer instanceof Promise) answer.catch(report);
+        settleQuietly(answer, report);
       } catch (error) {
         report(error);
       }

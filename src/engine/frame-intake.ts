@@ -61,7 +61,8 @@ export class FrameIntake {
     const { generation } = frame;
     if (session.promptCount === 0 || !Number.isSafeInteger(generation) || generation <= 0) return null;
     const prompt = session.prompts.get(generation);
-    if (prompt === undefined || prompt.execution !== execution) return null;
+    // Before its agent was called with it no frame can be of it, whatever number that has guessed.
+    if (prompt === undefined || prompt.execution !== execution || !prompt.isDispatched) return null;
     prompt.lastHeard = execution.lastHeard;
     return prompt;
   }

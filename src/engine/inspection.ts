@@ -8,6 +8,7 @@
  */
 import type { ActorRefLike, AnyActorRef, InspectedEventEvent, InspectedSnapshotEvent } from 'xstate';
 import { offstageError } from '../model/errors.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 import type { Core } from './core.ts';
 import type { LiveJob } from './live-job.ts';
 
@@ -148,7 +149,7 @@ class Fenced {
   #fence(call: () => unknown): void {
     try {
       const answer = call();
-      if (answer instanceof Promise) answer.catch(this.#onError);
+      settleQuietly(answer, this.#onError);
     } catch (error) {
       this.#onError(error);
     }

@@ -50,17 +50,18 @@ export class Interrupts {
         prompt.abort(offstageError('prompt.interrupted', { message: MESSAGE }));
       else turns.interrupt(session, prompt, MESSAGE);
     }
-    await this.#cancelForegroundJobs(session);
-    return { changed: true };
+    const isStored = await this.#cancelForegroundJobs(session);
+    return isStored ? { changed: true } : { changed: true, durable: false };
   }
 
-  #cancelForegroundJobs(session: LiveSession): Promise<void> {
+  /** Resolves with whether that is stored, or the store refuses for now. */
+  #cancelForegroundJobs(session: LiveSession): Promise<boolean> {
     const { canceller } = this.#host;
     const jobs = [...(session.record?.jobs.own ?? [])].filter(isForegroundJob);
     const changes = canceller.decide(jobs, { code: 'cancel.caller_gone', reason: 'the turn that waited for it was interrupted' });
-    if (changes.length === 0) return Promise.resolve();
+    if (changes.length === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      this.#core.submit({ changes, acknowledge: () => resolve(), effects: () => canceller.runEffectsOf(changes) });
+      this.#core.submit({ changes, acknowledge: resolve, effects: () => canceller.runEffectsOf(changes) });
     });
   }
 }

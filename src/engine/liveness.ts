@@ -12,6 +12,7 @@ import { startTaskActor, type TaskActor } from '../actors/task-actor.ts';
 import type { ActivityEvent } from '../machines/session-activity.ts';
 import { type ActivityValue, aggregateActivity, isSameActivity, NO_ACTIVITY } from '../model/activity.ts';
 import type { OffstageEvent } from '../model/events.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { TaskState } from '../model/records.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import { KEYS } from '../persistence/row-keys.ts';
@@ -92,8 +93,17 @@ export class Liveness {
   }
 
   recordOf(session: LiveSession): ActivityRecord {
-    session.record ??= new ActivityRecord(this.#core.system.sessions, ++this.#activityEpoch);
+    session.record ??= this.#newRecord(session);
     return session.record;
+  }
+
+  #newRecord({ sessionId, taskId }: LiveSession): ActivityRecord {
+    const { system, settings } = this.#core;
+    const limit = LIMITS.workloadsPerSession;
+    this.#activityEpoch += 1;
+    return new ActivityRecord(system.sessions, this.#activityEpoch, () =>
+      settings.log('warn', 'workload.limit', { sessionId, taskId, limit }),
+    );
   }
 
   nextClaimId(): number {

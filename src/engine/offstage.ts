@@ -198,7 +198,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
   /**
    * Resolves with the record at its end, or, after `timeoutMs` (30,000), with the current one and `timedOut: true`. Never rejects because
    * a job failed or was cancelled.
-   * @throws OffstageError `job.not_found`, `job.expired`, `input.invalid`, `limit.waiters`; the signal's reason
+   * @throws OffstageError `job.not_found`, `job.expired`, `input.invalid`, `limit.waiters`, `store.failed`; the signal's reason
    */
   wait(jobId: string, options?: WaitOptions): Promise<JobView> {
     return this.#core.whileOpen(() => this.#waiting.wait(jobId, options));
@@ -342,7 +342,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
     await Promise.all([ended, closeAll(core, [() => this.#rooms.close()])]);
     // What the agents' ends came to is stored too.
     await flushAll(core);
-    await this.#retention.stop();
+    await closeAll(core, [() => this.#retention.stop()]);
     core.loop.stop();
     core.bus.close();
     this.#rooms.abandon();
@@ -355,8 +355,7 @@ export class Offstage<Kinds extends Executors = Executors> implements AsyncDispo
       ...[...core.executors.values()].map((executor) => () => executor.close?.()),
     ];
     await closeAll(core, closers);
-    core.system.supervisor.send({ type: 'engine.closed' });
-    core.system.stop();
+    core.closed();
     await core.store.close();
   }
 

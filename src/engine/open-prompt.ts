@@ -28,6 +28,8 @@ export class OpenPrompt {
   execution: AgentExecution | null = null;
   /** It has waited for its turn, and its row is still there until it begins. */
   ticketId: string | null = null;
+  /** What its turn has begun with is in the store. */
+  isStored = false;
   /** The agent was called. */
   isDispatched = false;
   isAccepted = false;

@@ -8,8 +8,10 @@
  */
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import { encodeOrdinal } from '../persistence/key-encoding.ts';
+import { isCount, isObject, isText } from '../persistence/row-shape.ts';
 
 /** An output with the places of its pieces, to be lined up with `job.output` events. */
 export interface PrintedOutput {
@@ -31,6 +33,20 @@ export interface StoredOutput {
   /** Characters before `text` that are gone from memory. */
   readonly cut: number;
   readonly hasFile: boolean;
+}
+
+/** @throws OffstageError `store.corrupt` */
+export function readStoredOutput(value: string): StoredOutput {
+  let row: unknown;
+  try {
+    row = JSON.parse(value);
+  } catch {
+    row = null;
+  }
+  if (isObject(row) && isText(row.text) && isCount(row.cut) && typeof row.hasFile === 'boolean') {
+    return { text: row.text, cut: row.cut, hasFile: row.hasFile };
+  }
+  throw offstageError('store.corrupt', { folder: 'the store', message: 'what a job has printed is not readable' });
 }
 
 export class OutputLog {

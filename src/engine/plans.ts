@@ -147,7 +147,8 @@ export class Plans {
       { parentMessageId, ...(status === undefined ? {} : { status }) },
       reason === undefined ? {} : { reason },
     );
-    if (Object.values(result).every((ids) => ids.length === 0)) await this.#get(parentMessageId);
+    const { durable: _, ...lists } = result;
+    if (Object.values(lists).every((ids) => ids.length === 0)) await this.#get(parentMessageId);
     return result;
   }
 }

@@ -95,8 +95,8 @@ export class Prompts {
 
   /** @throws OffstageError `ticket.not_found` */
   async cancelTicket(ticketId: string): Promise<Changed> {
-    await this.line.cancel(checkId('ticketId', ticketId));
-    return { changed: true };
+    const isStored = await this.line.cancel(checkId('ticketId', ticketId));
+    return isStored ? { changed: true } : { changed: true, durable: false };
   }
 
   /**
@@ -193,13 +193,16 @@ export class Prompts {
     try {
       await states.load(session);
       for (;;) {
+        // It may have closed since this was asked.
+        this.#core.assertOpen();
         const refusal = this.#core.epochs.refusal(session, stamp);
         if (refusal !== null) throw refusal;
         this.#assertPromptable(session);
         const prompt = this.#isBehind(session, request) ? null : this.#claim(session, request);
         if (prompt !== null) {
           await this.#run(session, prompt, null);
-          return { accepted: true, promptId: request.promptId, generation: prompt.generation };
+          const answer = { accepted: true, promptId: request.promptId, generation: prompt.generation } as const;
+          return prompt.isStored ? answer : { ...answer, durable: false };
         }
         if (queue !== null) return await queue(session);
         // Whether there will be room shows when the start that is under way has succeeded or failed.
@@ -287,7 +290,7 @@ export class Prompts {
 
   /** The turn begins: its generation is given, the session is running, and once that is stored the agent is called. */
   #begin(session: LiveSession, prompt: OpenPrompt, execution: AgentExecution, ticket: WaitingPrompt | null): Promise<void> {
-    const { liveness } = this.#core;
+    const { liveness, loop } = this.#core;
     const generation = liveness.nextGeneration();
     liveness.send(session, { type: 'turn.begin', claimId: prompt.claimId, generation, executionId: execution.executionId });
     prompt.generation = generation;
@@ -300,9 +303,14 @@ export class Prompts {
         resolve();
         this.#host.turns.dispatch(session, prompt, execution);
       };
-      if (this.#host.states.change(session, { type: 'turn.opened' }, { rows, effects })) return;
-      if (rows.length > 0) this.#core.submit({ changes: [], rows, mustSync: true, effects });
-      else effects();
+      const committed = (): void => {
+        prompt.isStored = true;
+      };
+      if (this.#host.states.change(session, { type: 'turn.opened' }, { rows, committed, effects })) return;
+      if (rows.length > 0) return this.#core.submit({ changes: [], rows, mustSync: true, committed, effects });
+      // It runs already; whether that is stored is known by now, unless the store refuses.
+      prompt.isStored = !loop.isDegraded || session.unstored === 0;
+      effects();
     });
   }
 

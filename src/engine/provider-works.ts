@@ -6,6 +6,7 @@
  * PWK3  A completion without an id ends the oldest candidate, whoever owns it; the other candidates become uncertain.
  * PWK4  A snapshot replaces what is known of its execution, and of no other.
  * PWK5  Counts are sizes of sets, never counters of their own.
+ * PWK6  Work beyond the limit is not registered, and the first of it is told.
  */
 import { BoundedMap } from '../model/bounded-map.ts';
 import type { WorkloadKind } from '../model/executor.ts';
@@ -64,8 +65,15 @@ export class ProviderWorks {
   readonly #executions = new Map<string, ExecutionWorks>();
   readonly #subagents = new Set<ProviderWork>();
   readonly #deliveries = new BoundedMap<string, true>(LIMITS.endingsPerExecution);
+  readonly #onFull: () => void;
   #size = 0;
   #order = 0;
+  #hasBeenFull = false;
+
+  /** `onFull` is called once, when work is not registered for want of room. */
+  constructor(onFull: () => void = () => {}) {
+    this.#onFull = onFull;
+  }
 
   get size(): number {
     return this.#size;
@@ -122,7 +130,11 @@ export class ProviderWorks {
       return false;
     }
     if (works.ended.has(listed.workloadId) || (listed.toolCallId !== null && works.ended.has(listed.toolCallId))) return false;
-    if (this.#size >= LIMITS.workloadsPerSession) return false;
+    if (this.#size >= LIMITS.workloadsPerSession) {
+      if (!this.#hasBeenFull) this.#onFull();
+      this.#hasBeenFull = true;
+      return false;
+    }
     const work: ProviderWork = {
       workloadId: listed.workloadId,
       executionId,

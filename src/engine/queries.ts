@@ -22,6 +22,7 @@ import {
   outputPieces,
   type PrintedOptions,
   type PrintedOutput,
+  readStoredOutput,
   type StoredOutput,
 } from './output-log.ts';
 import type { SessionViews } from './session-views.ts';
@@ -179,7 +180,7 @@ export class Queries {
     const stored = live?.execution?.output?.stored() ?? null;
     if (stored !== null || (live !== undefined && live.execution !== null)) return { stored, ordinal };
     const value = await this.#core.store.get(KEYS.output(ordinal));
-    return { stored: value === undefined ? null : (JSON.parse(value) as StoredOutput), ordinal };
+    return { stored: value === undefined ? null : readStoredOutput(value), ordinal };
   }
 }
 

@@ -8,6 +8,7 @@
 import { createStore } from '@xstate/store';
 import { type ActivityValue, isSameActivity, NO_ACTIVITY } from '../model/activity.ts';
 import type { JobView } from '../model/records.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 import { isFinished } from '../persistence/job-codec.ts';
 import type { Change } from './transaction.ts';
 
@@ -147,7 +148,7 @@ export class ReadModels {
         const subscription = store.subscribe((snapshot) => {
           try {
             const answer = callback(snapshot.context);
-            if (answer instanceof Promise) answer.catch(this.#report);
+            settleQuietly(answer, this.#report);
           } catch (error) {
             this.#report(error);
           }

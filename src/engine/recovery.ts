@@ -6,8 +6,10 @@
  *       others are reported and left alone.
  * RCV3  Every unfinished job is errored, once; nothing is run again. A second start changes nothing.
  * RCV4  It is written in batches, and each of them leaves less to do: a start that was cut off is finished by the next one.
+ * RCV5  How far the numbers have come is read before anything is written: a store that is refused stays as it was.
  */
 import { crashedContext } from '../actors/job-actor.ts';
+import { offstageError } from '../model/errors.ts';
 import type { UnnumberedEvent } from '../model/events.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { ProcessRecord } from '../model/records.ts';
@@ -17,8 +19,9 @@ import { JobRows, stateOperations } from '../persistence/job-rows.ts';
 import { readNotices, type StoredNotice } from '../persistence/notice-rows.ts';
 import { removeProcess } from '../persistence/process-row.ts';
 import { KEYS } from '../persistence/row-keys.ts';
+import { isCount, readHead } from '../persistence/row-shape.ts';
 import type { Store, StoreOperation } from '../persistence/store.ts';
-import { prepareStore } from '../persistence/store-format.ts';
+import { assertKnownFormat, prepareStore } from '../persistence/store-format.ts';
 import { cardEvent, jobEvent } from './job-event.ts';
 import { LiveJob } from './live-job.ts';
 import { PoolPlace } from './pool.ts';
@@ -72,16 +75,14 @@ export async function recover(
   hooks: readonly CommitHook[],
 ): Promise<Recovered> {
   const { log, clock } = settings;
-  await prepareStore(store);
   const rows = new JobRows(store, log);
-  const head = JSON.parse((await store.get(KEYS.head)) ?? '[0,0]') as [number, number];
-  // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
-  const seq = Math.max(head[0], await newestSeq(store));
-  const ordinal = Math.max(head[1], await rows.highestOrdinal());
+  const { seq, ordinal } = await lastNumbers(store, rows);
+  await prepareStore(store);
   const reaped = await reapAll(store, settings, reap);
   const processes = reaped.map(({ process }) => process);
   const low = Number((await store.get(KEYS.low)) ?? 0);
-  const unfinished = await rows.listLive(low);
+  // It only saves reading.
+  const unfinished = await rows.listLive(isCount(low) ? low : 0);
   const sessions = await settleOpenSessions(store, log, () => clock.now());
   const tickets = await loseTickets(store, log);
   const survivors = new Map(
@@ -119,6 +120,16 @@ export async function recover(
   for (const key of unreadable) log('error', 'row.unreadable', { key, error: 'it is no notice' });
   const leftovers = reaped.flatMap(({ process, record }) => (process.verdict === 'unverified' ? [record] : []));
   return { report, notices, leftovers, seq: lastSeq, ordinal };
+}
+
+/** RCV5. @throws OffstageError `store.corrupt`, `store.failed` (also for a store of a newer release) */
+async function lastNumbers(store: Store, rows: JobRows): Promise<{ readonly seq: number; readonly ordinal: number }> {
+  assertKnownFormat(await store.get(KEYS.format));
+  const head = readHead(await store.get(KEYS.head));
+  if (head === null)
+    throw offstageError('store.corrupt', { folder: 'the store', message: 'the last numbers given are not readable' });
+  // The head is written with every batch; the ranges are asked as well, so that a repaired store cannot make numbers come twice.
+  return { seq: Math.max(head.seq, await newestSeq(store)), ordinal: Math.max(head.ordinal, await rows.highestOrdinal()) };
 }
 
 interface Reaped {

@@ -3,13 +3,14 @@
  *
  * RET1  Only finished jobs are pruned, oldest first; a pruned id answers `job.expired` for a year.
  * RET2  The event log keeps the newest events; at least one stays, so that the sequence can be seen to go on.
+ * RET3  A row that cannot be read holds nothing up, and is left to `doctor`; a segment of events goes with the readable ones behind it.
  */
 import { LIMITS } from '../model/limits.ts';
 import { callerOf } from '../model/records.ts';
 import { keepCardOperations } from '../persistence/card-rows.ts';
 import { trimOperations } from '../persistence/event-log.ts';
 import type { StoredJob } from '../persistence/job-codec.ts';
-import { pruneOperations } from '../persistence/job-rows.ts';
+import { pruneOperations, readTombstone } from '../persistence/job-rows.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
 import { isRemoved, readSessionRow } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
@@ -135,17 +136,23 @@ export class RetentionSweep {
     let count = 0;
     for await (const _ of this.#core.store.range(RANGES.tombstones)) count += 1;
     let removed = 0;
-    for (;;) {
-      const operations: StoreOperation[] = [];
-      for await (const { key, value } of this.#core.store.range({ ...RANGES.tombstones, limit: PER_BATCH })) {
-        const [jobId, at] = JSON.parse(value) as [string, number];
-        if (count - removed - operations.length / 2 <= LIMITS.tombstones && at >= madeBefore) break;
-        operations.push({ type: 'del', key }, { type: 'del', key: KEYS.id(jobId) });
-      }
-      if (operations.length === 0 || this.#core.isClosing) return removed;
+    let operations: StoreOperation[] = [];
+    for await (const { key, value } of this.#core.store.range(RANGES.tombstones)) {
+      const due = removed + operations.length / 2;
+      const stone = readTombstone(value);
+      // RET3.
+      if (stone === null) continue;
+      if (count - due <= LIMITS.tombstones && stone.at >= madeBefore) break;
+      operations.push({ type: 'del', key }, { type: 'del', key: KEYS.id(stone.jobId) });
+      if (operations.length < 2 * PER_BATCH) continue;
+      if (this.#core.isClosing) return removed;
       await this.#core.storeRows(operations);
-      removed += operations.length / 2;
+      removed += PER_BATCH;
+      operations = [];
     }
+    if (operations.length === 0 || this.#core.isClosing) return removed;
+    await this.#core.storeRows(operations);
+    return removed + operations.length / 2;
   }
 
   async #trimEvents(writtenBefore: number): Promise<number> {

@@ -279,15 +279,17 @@ export class Sessions {
   }
 
   async #readSession(sessionId: string): Promise<SessionRow | RemovedRow | null> {
-    const key = KEYS.session(sessionId);
-    const row = readSessionRow(await this.#core.store.get(key));
-    return this.#core.loop.isRetracted(key) ? null : row;
+    return readSessionRow(await this.#committed(KEYS.session(sessionId)));
   }
 
   async #readTask(taskId: string): Promise<TaskRow | RemovedRow | null> {
-    const key = KEYS.task(taskId);
-    const row = readTaskRow(await this.#core.store.get(key));
-    return this.#core.loop.isRetracted(key) ? null : row;
+    return readTaskRow(await this.#committed(KEYS.task(taskId)));
+  }
+
+  /** What is stored and answered for; a row that was refused, or is being written, is as it was before. */
+  async #committed(key: string): Promise<string | undefined> {
+    const value = await this.#core.store.get(key);
+    return valueAsOf(this.#core.loop.takenBack(key), value);
   }
 
   /** One row that cannot be read hides no others; `doctor` finds it. */
@@ -306,13 +308,18 @@ export class Sessions {
   ): Promise<Row[]> {
     const rows: Row[] = [];
     for await (const { key, value } of this.#core.store.range(range)) {
-      if (this.#core.loop.isRetracted(key)) continue;
-      const row = this.#readable(key, () => read(value));
+      const committed = valueAsOf(this.#core.loop.takenBack(key), value);
+      const row = committed === undefined ? null : this.#readable(key, () => read(committed));
       if (row !== null && !isRemoved(row)) rows.push(row as Row);
     }
     return rows;
   }
 }
+
+const valueAsOf = (taken: StoreOperation | undefined, value: string | undefined): string | undefined => {
+  if (taken === undefined) return value;
+  return taken.type === 'put' ? taken.value : undefined;
+};
 
 const newTask = (taskId: string, title: string, createdAt: number): TaskRow => ({
   taskId,

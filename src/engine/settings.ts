@@ -12,6 +12,7 @@ import { offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
 import type { EngineOptions, Inspect } from '../model/options.ts';
 import type { Durability, Log, Retention } from '../model/requests.ts';
+import { settleQuietly } from '../model/settle-quietly.ts';
 import { namesOf, type Refuse, readable, readOptions } from './check-options.ts';
 
 /** An agent with everything filled in. */
@@ -205,7 +206,7 @@ export function settingsFrom(options: EngineOptions, environment: NodeJS.Process
   };
 }
 
-/** A host's log function may throw; without one, warnings and errors go to stderr. */
+/** A host's log function may throw, or reject; without one, warnings and errors go to stderr. */
 function fencedLog(log: Log | undefined): Log {
   if (log === undefined) {
     return (level, event, fields) => {
@@ -214,7 +215,7 @@ function fencedLog(log: Log | undefined): Log {
   }
   return (level, event, fields) => {
     try {
-      log(level, event, fields);
+      settleQuietly(log(level, event, fields), () => {});
     } catch {
       // Nothing is left to tell it to.
     }

@@ -144,8 +144,16 @@ export class Stops {
       const isLive = this.#stopSession(session, options, into);
       if (!isLive && isActive(session.row)) into.absent.push(session.sessionId);
     }
+    // An earlier request may have been decided, and nobody told yet: whoever joins it is answered when that is done, too.
+    if (into.targets.some(({ kind }) => kind === 'alreadyStopping')) into.told.push(this.#whenCommitted());
     core.liveness.settle();
     return into;
+  }
+
+  /** Resolves when all that was decided before has had its effects: whether it is stored. */
+  #whenCommitted(): Promise<boolean> {
+    if (this.#core.loop.isIdle) return Promise.resolve(true);
+    return new Promise((resolve) => this.#core.submit({ changes: [], effects: resolve }));
   }
 
   /** Everything of the scope, in the order in which it is ended. */

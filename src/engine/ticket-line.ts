@@ -2,7 +2,8 @@
  * The prompts of a session that wait for their turn (liveness 3): put in line, listed, taken out, and what is told of them.
  *
  * TLN1  A ticket is in the line or it is not: whoever takes it out is the one who says what came of it.
- * TLN2  It is served only once its row is stored, and its row goes in the batch that says what came of it.
+ * TLN2  Nothing is told after its end: one that was taken out before its row was stored is refused, and never said to be queued.
+ * TLN3  It is served only once its row is stored, and its row goes in the batch that says what came of it.
  */
 import { type OffstageError, offstageError } from '../model/errors.ts';
 import { LIMITS } from '../model/limits.ts';
@@ -23,6 +24,8 @@ export interface WaitingPrompt {
   executionId: string | null;
   /** Its row is stored, and it may be served. */
   isStored: boolean;
+  /** What came of it before its row was stored: a store that hangs holds up nobody who takes it out. */
+  earlyEnd: { readonly error: unknown } | null;
   /** Not null: it is the engine's own, and its durable part lies elsewhere; told, once, what came of it (null: accepted). */
   readonly onOutcome: ((error: unknown, isWithdrawn: boolean) => void) | null;
 }
@@ -54,8 +57,8 @@ export class TicketLine {
     }));
   }
 
-  /** @throws OffstageError `ticket.not_found` */
-  cancel(ticketId: string): Promise<void> {
+  /** Resolves with whether that is stored. @throws OffstageError `ticket.not_found` */
+  cancel(ticketId: string): Promise<boolean> {
     for (const session of this.#core.liveness.values()) {
       if (session.ticketCount === 0) continue;
       const ticket = session.tickets.find((waiting) => waiting.ticketId === ticketId);
@@ -107,6 +110,10 @@ export class TicketLine {
         isCreation: true,
         retract: [removeTicketOperation(ticketId)],
         acknowledge: () => {
+          if (ticket.earlyEnd !== null) {
+            reject(ticket.earlyEnd.error);
+            return;
+          }
           ticket.isStored = true;
           const position = session.tickets.indexOf(ticket) + 1;
           resolve({ queued: true, promptId: request.promptId, ticketId, position: Math.max(1, position) });
@@ -137,21 +144,23 @@ export class TicketLine {
       createdAt: clock.now(),
       executionId: session.agent?.executionId ?? null,
       isStored: false,
+      earlyEnd: null,
       onOutcome: null,
     };
   }
 
-  withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<void> {
+  /** Resolves with whether that is stored, or the store refuses for now. */
+  withdraw(session: LiveSession, ticket: WaitingPrompt, status: 'cancelled' | 'dropped', error: OffstageError): Promise<boolean> {
     leave(session, ticket);
     this.#core.liveness.touch(session);
     return new Promise((resolve) => {
       this.#core.submit({
         changes: [],
         rows: [removeTicketOperation(ticket.ticketId)],
-        acknowledge: () => {
+        acknowledge: (durable) => {
           this.tell(session, ticket, status, 0, error);
           this.#core.liveness.settle();
-          resolve();
+          resolve(durable);
         },
       });
     });
@@ -159,13 +168,15 @@ export class TicketLine {
 
   tell(
     { sessionId }: LiveSession,
-    { ticketId, request, onOutcome }: WaitingPrompt,
+    ticket: WaitingPrompt,
     status: 'queued' | 'accepted' | 'failed' | 'cancelled' | 'dropped' | 'stopped',
     generation: number,
     error: unknown,
   ): void {
     const { bus, loop, epoch, settings } = this.#core;
+    const { ticketId, request, onOutcome } = ticket;
     const { promptId } = request;
+    if (status !== 'queued' && !ticket.isStored) ticket.earlyEnd = { error };
     if (error !== null) this.#host.onFailed(sessionId, promptId);
     if (status !== 'queued') onOutcome?.(error, status === 'cancelled');
     if (!bus.hasObservers) return;

@@ -4,9 +4,12 @@
  * WTG1  A failed or cancelled job never rejects a wait.
  * WTG2  A body that waits gives up its slot; a wait that could never end is refused at once.
  * WTG3  The jobs a body waits for go before those nobody waits for.
- * WTG4  A wait whose signal has fired rejects with its reason, whatever it waits for; only bad input is said before.
+ * WTG4  A wait whose signal has fired rejects with its reason, whatever it waits for, a read of the store included; only bad input is said
+ *       before.
+ * WTG5  `timeoutMs` counts from the call. What the store does not answer in time is `store.failed`, whatever the limit: a read is no wait.
  */
 import { isOffstageError, type OffstageError, offstageError } from '../model/errors.ts';
+import { LIMITS } from '../model/limits.ts';
 import type { JobView } from '../model/records.ts';
 import type { MissingEntry, WaitManyEntry, WaitManyOptions, WaitOptions } from '../model/requests.ts';
 import type { Admission } from './admission.ts';
@@ -15,7 +18,7 @@ import type { Core } from './core.ts';
 import type { Execution } from './execution-registry.ts';
 import { asCancelled } from './job-context.ts';
 import type { LiveJob } from './live-job.ts';
-import { onAbortOf } from './signal-fan.ts';
+import { onAbortOf, unlessAborted } from './signal-fan.ts';
 import { checkId, invalidInput } from './spawn-request.ts';
 import { storedView } from './stored-view.ts';
 import type { WaitLimits } from './waiters.ts';
@@ -43,17 +46,19 @@ export class Waiting {
     const limits = limitsOf(readOptions('options', options, WAIT_NAMES), HOST_TIMEOUT_MS);
     checkId('jobId', jobId);
     limits.signal?.throwIfAborted();
-    const target = await this.#find(jobId);
-    limits.signal?.throwIfAborted();
+    const begunAt = this.#core.settings.clock.monotonic();
+    const target = await unlessGone(this.#find(jobId, limits), limits.signal);
     if (isMissing(target)) throw offstageError(target.error.code, { jobId });
-    return isLive(target) ? this.#core.waiters.wait(target, limits) : target;
+    return isLive(target) ? this.#core.waiters.wait(target, this.#leftOf(limits, begunAt)) : target;
   }
 
   async waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
     const given = readOptions('options', options, WAIT_MANY_NAMES);
     const limits = limitsOf(given, HOST_TIMEOUT_MS);
     const mode = modeOf(given);
-    return this.#all(await this.#findMany(jobIds, limits), mode, limits);
+    const begunAt = this.#core.settings.clock.monotonic();
+    const targets = await this.#findMany(jobIds, limits);
+    return this.#all(targets, mode, this.#leftOf(limits, begunAt));
   }
 
   /** The same from within a body. */
@@ -69,12 +74,17 @@ export class Waiting {
     const given = readOptions('options', options, WAIT_MANY_NAMES);
     const limits = limitsOf(given, Number.POSITIVE_INFINITY);
     const mode = modeOf(given);
-    const targets = await this.#findMany(jobIds, limits);
+    const begunAt = this.#core.settings.clock.monotonic();
+    const targets = await unlessTold(
+      caller,
+      this.#core.whileOpen(() => this.#findMany(jobIds, limits)),
+    );
+    const left = this.#leftOf(limits, begunAt);
     if (caller.abortReason !== null) throw asCancelled(caller.abortReason);
     const waited = targets.filter(isLive);
     for (const target of waited) this.#assertNoCycle(caller, target.base.jobId);
-    if (waited.length === 0 || limits.timeoutMs === 0 || caller.hasSettled) return this.#all(targets, mode, limits);
-    return this.#insideBody(caller, waited, limits, (bounded) => this.#all(targets, mode, bounded));
+    if (waited.length === 0 || left.timeoutMs === 0 || caller.hasSettled) return this.#all(targets, mode, left);
+    return this.#insideBody(caller, waited, left, (bounded) => this.#all(targets, mode, bounded));
   }
 
   /** Gives up the slot while `wait` runs; comes back with a slot, or, when the body is told to end, at once and with an error. */
@@ -162,29 +172,42 @@ export class Waiting {
     return targets.map((target) => (isLive(target) ? (settled.get(target) ?? target.actedEnd ?? current(target)) : target));
   }
 
-  async #findMany(jobIds: readonly string[], { signal }: WaitLimits): Promise<readonly Target[]> {
+  async #findMany(jobIds: readonly string[], limits: WaitLimits): Promise<readonly Target[]> {
     const ids = readArray('jobIds', jobIds).map((jobId, index) => checkId(`jobIds[${index}]`, jobId));
-    signal?.throwIfAborted();
-    const targets = await Promise.all(ids.map((jobId) => this.#find(jobId)));
-    signal?.throwIfAborted();
-    return targets;
+    limits.signal?.throwIfAborted();
+    return unlessGone(Promise.all(ids.map((jobId) => this.#find(jobId, limits))), limits.signal);
   }
 
-  async #find(jobId: string): Promise<Target> {
+  /** What is left of the limits of a wait that has begun then, on the monotonic clock. */
+  #leftOf({ timeoutMs, signal }: WaitLimits, begunAt: number): WaitLimits {
+    return { timeoutMs: Math.max(0, timeoutMs - (this.#core.settings.clock.monotonic() - begunAt)), signal };
+  }
+
+  async #find(jobId: string, { timeoutMs }: WaitLimits): Promise<Target> {
     const { jobs, rows } = this.#core;
-    if (!jobs.has(jobId) && this.#admission().isAdmitting(jobId)) await this.#admission().whenAdmitted(jobId);
+    // One that is still being accepted when the time is over is not there.
+    if (timeoutMs > 0 && !jobs.has(jobId) && this.#admission().isAdmitting(jobId))
+      await this.#unlessLate(this.#admission().whenAdmitted(jobId), timeoutMs);
     const job = jobs.get(jobId);
     if (job !== undefined) {
       if (job.committed !== null && job.isDecidedEnd && job.committed.state === job.decided.state) return job.view();
       return job;
     }
-    const stored = await rows.find(jobId);
+    const stored = await this.#unlessLate(rows.find(jobId), LIMITS.storeAnswerMs);
     if (stored === 'expired') return { jobId, error: { code: 'job.expired' } };
+    const isKnown = stored !== null && stored !== LATE;
     // It may have been accepted while the store was asked.
-    if (stored === null) return jobs.get(jobId) ?? { jobId, error: { code: 'job.not_found' } };
     const live = jobs.get(jobId);
-    if (live !== undefined && !live.isDecidedEnd) return live;
-    return storedView(stored);
+    if (live !== undefined && !(isKnown && live.isDecidedEnd)) return live;
+    if (stored === LATE) throw offstageError('store.failed', { message: `it has not answered for ${LIMITS.storeAnswerMs} ms` });
+    return isKnown ? storedView(stored) : { jobId, error: { code: 'job.not_found' } };
+  }
+
+  #unlessLate<T>(promise: Promise<T>, limitMs: number): Promise<T | typeof LATE> {
+    return new Promise((resolve, reject) => {
+      const stop = this.#core.timers.after(limitMs, () => resolve(LATE));
+      promise.then(resolve, reject).finally(stop);
+    });
   }
 
   /** What a body waits for inside the engine. */
@@ -234,6 +257,23 @@ const WAIT_NAMES = namesOf<WaitOptions>({ timeoutMs: true, signal: true });
 const WAIT_MANY_NAMES = namesOf<WaitManyOptions>({ timeoutMs: true, signal: true, mode: true });
 
 const LEAVE = new Error('no longer waiting');
+const LATE = Symbol('late');
+
+/** What the promise comes to, or why the body was told to end meanwhile. */
+function unlessTold<T>(caller: Execution, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stopListening = caller.onAbort((reason) => reject(asCancelled(reason)));
+    promise.then(resolve, reject).finally(stopListening);
+  });
+}
+
+/** What the promise comes to, or the signal's reason, also where the promise has come to something before. */
+async function unlessGone<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const found = await unlessAborted(promise, signal);
+  signal.throwIfAborted();
+  return found;
+}
 
 /** Resolves with the first `true`, or when all have answered `false`; rejects with the first rejection. */
 function firstTrue(answers: readonly Promise<boolean>[]): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * The built-in kind `agent`: one prompt to an agent of its own, which is started for the job and ends with it (liveness 5 W9, 8).
  *
- * AGJ1  The agent belongs to the job: whatever becomes of the job, `run` settles only when its `close` has resolved.
+ * AGJ1  The agent belongs to the job: whatever becomes of the job, `run` settles only when its `close` has resolved; one that fails is called again.
  * AGJ2  It has nothing to do with the agent of the session it is registered on, and never takes that one's foreground.
  * AGJ3  There is nobody to ask: permission is declined, other questions are answered with nothing.
  * AGJ4  When told to end, the agent is asked to cancel first, and closed while there is grace left.
@@ -56,38 +56,62 @@ async function runAgent(job: JobOf<AgentInput>, context: JobContext, options: Ag
   const life = fencedController(() => {});
   const endOfLife = (): void => life.abort(signal.reason);
   signal.addEventListener('abort', endOfLife, { once: true });
-  const agent = await start(job, context, options.agents, life.signal);
+  const agent = await start(job, context, options, life.signal);
   // From here on the turn is asked to end first (AGJ4).
   signal.removeEventListener('abort', endOfLife);
   const close = async (): Promise<void> => {
     life.abort(signal.aborted ? signal.reason : offstageError('agent.gone', { message: 'its job is over.' }));
-    await agent.close();
+    await end(agent, options.clock);
   };
-  let result: Outcome;
   try {
     signal.throwIfAborted();
-    result = await converse(agent, contentOf(job.input), context, options);
-  } catch (error) {
-    // The first failure is the one to tell.
-    await close().catch(() => {});
-    throw error;
+    return await converse(agent, contentOf(job.input), context, options);
+  } finally {
+    await close();
   }
-  await close().catch((error) => {
-    throw asFailure(error);
-  });
-  return result;
 }
 
-async function start(job: JobOf, context: JobContext, agents: Agents, signal: AbortSignal): Promise<Agent> {
+/** Calls `close` until one call has resolved; after one that failed, again, each time later. */
+async function end(agent: Pick<Agent, 'close'>, clock: Clock): Promise<void> {
+  for (let retryMs: number = LIMITS.firstTeardownRetryMs; ; retryMs = Math.min(LIMITS.lastTeardownRetryMs, retryMs * 2)) {
+    try {
+      await agent.close();
+      return;
+    } catch {
+      // It may still be at work, and nobody else looks after it.
+      await new Promise<void>((resolve) => clock.schedule(retryMs, resolve, { background: true }));
+    }
+  }
+}
+
+/** False also for what cannot even be looked at. */
+function isClosable(started: Agent | null): started is Agent {
+  try {
+    return typeof started?.close === 'function';
+  } catch {
+    return false;
+  }
+}
+
+async function start(
+  job: JobOf,
+  context: JobContext,
+  { agents, clock }: AgentExecutorOptions,
+  signal: AbortSignal,
+): Promise<Agent> {
   const agentId = job.agentId ?? DEFAULT_AGENT;
   const entry = Object.hasOwn(agents, agentId) ? agents[agentId] : undefined;
   if (entry === undefined) throw offstageError('agent.unknown', { agentId });
   const { jobId, sessionId, taskId, contextMode, execution } = context;
   // An agent of its own, with a conversation of its own (W9).
   const given: AgentContext = { agentId, sessionId, taskId, jobId, contextMode, conversationId: null, signal, execution };
+  let started: Agent | null = null;
   try {
-    return checkAgent(await (typeof entry === 'function' ? entry(given) : entry.start(given)));
+    started = await (typeof entry === 'function' ? entry(given) : entry.start(given));
+    return checkAgent(started);
   } catch (error) {
+    // What is no agent may have launched something all the same.
+    if (isClosable(started)) await end(started, clock);
     context.signal.throwIfAborted();
     if (isOffstageError(error)) throw error;
     throw offstageError('agent.start_failed', { agentId, message: errorMessage(error) }, { cause: error });
@@ -143,7 +167,9 @@ function cancelLimit(
       const askedAt = clock.monotonic();
       const shareMs = (execution.graceMs ?? Number.POSITIVE_INFINITY) * CANCEL_SHARE;
       const look = (): void => {
-        const restMs = Math.min(execution.killAfterMs, shareMs) - (clock.monotonic() - askedAt);
+        // The moment first, then what is left until then: a rest that is too small to move the clock would be looked at for ever.
+        const dueAt = askedAt + Math.min(execution.killAfterMs, shareMs);
+        const restMs = dueAt - clock.monotonic();
         if (restMs <= 0) reject(signal.reason);
         else stop = clock.schedule(Math.min(restMs, LOOK_MS), look);
       };

@@ -82,7 +82,7 @@ export async function launchTree(
   return { child, pid, startTime, stdout, stderr, executionId: execution.executionId };
 }
 
-/** Ends what is left in the session of a program that ended by itself, and gives up after a few seconds. */
+/** Ends what is left in the session of a program that ended by itself; after a few seconds it gives up, and names what is still there. */
 export async function endLeftovers(tree: OwnedTree, host: TreeHost, execution: ExecutionHandle): Promise<void> {
   const { isGone, last } = await endTree({
     ...host,
@@ -137,4 +137,6 @@ export async function endOwnedTree(
       options.onGraceOver?.();
     },
   });
+  // What the last look has named is gone.
+  execution.survivors('');
 }

@@ -41,7 +41,7 @@ export interface ExecutionHandle {
   readonly killAfterMs: number;
   /** Calls back once no time is left to ask nicely, at once where that is so already: end it by force now. */
   onForce(listener: () => void): void;
-  /** Names what could not be ended; shown in the record's error when the job ends detached. */
+  /** Names what could not be ended; shown in the record's error when the job ends detached, in its history when the body ends by itself. Empty: it is gone. */
   survivors(text: string): void;
 }
 

@@ -32,6 +32,8 @@ export const LIMITS = {
   queuedJobs: 100_000,
   /** Deeper trees are loops in practice. */
   treeDepth: 64,
+  /** A store that has not answered for so long is treated as failed, by everybody who must not wait for it. */
+  storeAnswerMs: 10_000,
   /** Bounds memory held for callers. */
   waiters: 100_000,
   /** More concurrent bodies than this in one process is a mistake in the configuration. */

@@ -103,6 +103,8 @@ export interface CancelManyResult {
   readonly cancelling: readonly string[];
   readonly alreadyTerminal: readonly string[];
   readonly notFound: readonly string[];
+  /** Present when the store refuses: all of it is acted upon, and not all of it is stored yet. */
+  readonly durable?: false;
 }
 
 /** One step of a plan. */
@@ -239,5 +241,5 @@ export interface Retention {
 
 /** How much a log entry matters. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-/** Gets what the engine has to say; may throw. */
+/** Gets what the engine has to say; may throw or reject. */
 export type Log = (level: LogLevel, event: string, fields: Readonly<Record<string, unknown>>) => void;

@@ -18,7 +18,13 @@ export interface PromptOptions {
 
 /** The agent has taken the prompt, or it waits as a ticket. */
 export type PromptAnswer =
-  | { readonly accepted: true; readonly promptId: string; readonly generation: number }
+  | {
+      readonly accepted: true;
+      readonly promptId: string;
+      readonly generation: number;
+      /** Present when the store refuses: the agent has it, and that the session runs, or its ticket is served, is not stored yet. */
+      readonly durable?: false;
+    }
   | { readonly queued: true; readonly promptId: string; readonly ticketId: string; readonly position: number };
 
 /** A prompt that waits for its turn. */
@@ -36,6 +42,8 @@ export interface PromptTicket {
 /** Whether the call changed anything. */
 export interface Changed {
   readonly changed: boolean;
+  /** Present when the store refuses: it is acted upon, and not stored yet. */
+  readonly durable?: false;
 }
 
 /** Which turn; by default whatever has the foreground. */

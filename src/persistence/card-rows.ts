@@ -6,9 +6,9 @@
  */
 import { type Card, cardOf, readCard } from '../model/cards.ts';
 import { type StoredJob, toRecord } from './job-codec.ts';
-import { decodeOrdinal } from './key-encoding.ts';
 import { KEYS, RANGES } from './row-keys.ts';
-import type { Store, StoreOperation } from './store.ts';
+import { isCount, isIdText } from './row-shape.ts';
+import type { Store, StoreEntry, StoreOperation } from './store.ts';
 
 /** A card and its place in the order of creation. */
 export interface KeptCard {
@@ -30,33 +30,33 @@ export function readKeptCard(value: string | undefined): KeptCard | null {
   try {
     const [ordinal, kept] = JSON.parse(value) as [unknown, unknown];
     const card = readCard(kept);
-    if (!Number.isSafeInteger(ordinal) || card === null) return null;
-    // Ids are parts of keys.
-    const hasKeys = [card.sessionId, card.attach.job_id].every((id) => id.isWellFormed());
-    return hasKeys ? { ordinal: ordinal as number, card } : null;
+    if (!isCount(ordinal) || card === null) return null;
+    const hasKeys = [card.sessionId, card.attach.job_id].every(isIdText);
+    return hasKeys ? { ordinal, card } : null;
   } catch {
     return null;
   }
 }
 
+/** What no id can be leads to no card. */
+const idIn = (value: string): string => (isIdText(value) ? value : '');
+
 /** Newest first. @throws OffstageError `store.failed`, `store.closed` */
 export async function keptCardsOf(store: Store, sessionId: string, before: number, limit: number): Promise<readonly KeptCard[]> {
   const { gte } = RANGES.sessionCards(sessionId);
   const kept: KeptCard[] = [];
-  for (let end = before; kept.length < limit; ) {
-    const page: { readonly ordinal: number; readonly jobId: string }[] = [];
-    for await (const { key, value } of store.range({ gte, lt: KEYS.sessionCard(sessionId, end), reverse: true, limit })) {
-      page.push({ ordinal: decodeOrdinal(key.slice(gte.length)), jobId: value });
-    }
-    const rows = await store.getMany(page.map(({ jobId }) => KEYS.card(jobId)));
-    for (const [index, { ordinal }] of page.entries()) {
+  for (let end = KEYS.sessionCard(sessionId, before); kept.length < limit; ) {
+    const page: StoreEntry[] = [];
+    for await (const entry of store.range({ gte, lt: end, reverse: true, limit })) page.push(entry);
+    const rows = await store.getMany(page.map(({ value }) => KEYS.card(idIn(value))));
+    for (const [index, { key }] of page.entries()) {
       const one = readKeptCard(rows[index]);
       // The id of a job that was forgotten long ago may have been used again, and then its newer card is here.
-      if (one !== null && one.ordinal === ordinal) kept.push(one);
+      if (one !== null && KEYS.sessionCard(sessionId, one.ordinal) === key) kept.push(one);
     }
     const last = page.at(-1);
     if (page.length < limit || last === undefined) break;
-    end = last.ordinal;
+    end = last.key;
   }
   return kept.slice(0, limit);
 }
@@ -65,7 +65,7 @@ export async function keptCardsOf(store: Store, sessionId: string, before: numbe
 export async function removeCardsOperations(store: Store, sessionId: string): Promise<readonly StoreOperation[]> {
   const operations: StoreOperation[] = [];
   for await (const { key, value } of store.range(RANGES.sessionCards(sessionId))) {
-    operations.push({ type: 'del', key }, { type: 'del', key: KEYS.card(value) });
+    operations.push({ type: 'del', key }, { type: 'del', key: KEYS.card(idIn(value)) });
   }
   return operations;
 }

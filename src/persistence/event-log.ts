@@ -2,13 +2,14 @@
  * The durable event log: one segment per batch, written in the batch itself.
  *
  * LOG1  Sequence numbers are gapless; a segment holds the numbers from its key on.
- * LOG2  An event read back equals the event that was published, but for the epoch, which names the reading process.
+ * LOG2  An event read back equals the event that was published, but for the epoch, which names the reading process. What cannot have been
+ *       written is `store.corrupt`: no event is made up of what is left.
  */
 import { offstageError } from '../model/errors.ts';
 import type { JobRecordEvent, RecordEvent, UnnumberedEvent } from '../model/events.ts';
-import type { JobStatus, ReasonCode } from '../model/records.ts';
-import { decodeOrdinal, encodeOrdinal } from './key-encoding.ts';
+import { JOB_STATUSES, type JobStatus, type ReasonCode } from '../model/records.ts';
 import { KEYS, RANGES } from './row-keys.ts';
+import { hasColumns, isBit, isCount, isIdText, isNumber, isObject, isText, ordinalAt, orNull } from './row-shape.ts';
 import type { Store, StoreOperation } from './store.ts';
 
 const SEGMENT_VERSION = 1;
@@ -37,6 +38,33 @@ function encodeEvent(event: UnnumberedEvent): unknown {
     event.revision,
   ];
 }
+
+const [idOrNull, textOrNull, timeOrNull] = [orNull(isIdText), orNull(isText), orNull(isNumber)];
+const isStatus = (value: unknown): boolean => JOB_STATUSES.includes(value as JobStatus);
+/** In the order of `encodeEvent`. */
+const COLUMNS = [
+  ...[
+    isBit,
+    isNumber,
+    isIdText,
+    isIdText,
+    idOrNull,
+    isIdText,
+    idOrNull,
+    isStatus,
+    textOrNull,
+    timeOrNull,
+    timeOrNull,
+    isBit,
+    isCount,
+  ],
+];
+const OTHER_TYPE = /^(?!job\.)[a-z]+\.[a-z_]+$/;
+
+const isStoredEvent = (stored: unknown): boolean =>
+  Array.isArray(stored)
+    ? hasColumns(stored, COLUMNS)
+    : isObject(stored) && isText(stored.type) && OTHER_TYPE.test(stored.type) && isNumber(stored.at);
 
 function decodeEvent(stored: unknown, seq: number, epoch: string): RecordEvent {
   if (!Array.isArray(stored)) return { ...(stored as UnnumberedEvent), seq, epoch } as RecordEvent;
@@ -71,7 +99,7 @@ export interface Segment {
 
 /** @throws OffstageError `store.corrupt` */
 export function decodeSegment(key: string, value: string, epoch: string): Segment {
-  const firstSeq = decodeOrdinal(key.slice(2));
+  const firstSeq = ordinalAt(key, 2);
   let stored: unknown;
   try {
     stored = JSON.parse(value);
@@ -82,7 +110,7 @@ export function decodeSegment(key: string, value: string, epoch: string): Segmen
       { cause },
     );
   }
-  if (!Array.isArray(stored) || stored[0] !== SEGMENT_VERSION) {
+  if (!Array.isArray(stored) || stored[0] !== SEGMENT_VERSION || !stored.slice(1).every(isStoredEvent)) {
     throw offstageError('store.corrupt', { folder: 'the event log', message: `the segment at ${firstSeq} has an unknown form` });
   }
   return { firstSeq, events: stored.slice(1).map((event, index) => decodeEvent(event, firstSeq + index, epoch)) };
@@ -92,9 +120,15 @@ export function decodeSegment(key: string, value: string, epoch: string): Segmen
 export async function* readEvents(store: Store, cursor: number, epoch: string): AsyncGenerator<RecordEvent> {
   // The segment that holds cursor + 1 may start before it: begin with the last one that starts at or before it.
   let start: string = KEYS.events(cursor + 1);
+  // Segments of a damaged store may overlap; numbers only grow all the same.
+  let last = cursor;
   for await (const entry of store.range({ gte: RANGES.events.gte, lte: start, reverse: true, limit: 1 })) start = entry.key;
   for await (const { key, value } of store.range({ gte: start, lt: RANGES.events.lt })) {
-    for (const event of decodeSegment(key, value, epoch).events) if (event.seq > cursor) yield event;
+    for (const event of decodeSegment(key, value, epoch).events) {
+      if (event.seq <= last) continue;
+      last = event.seq;
+      yield event;
+    }
   }
 }
 
@@ -114,12 +148,28 @@ export async function trimOperations(
   limit: number,
 ): Promise<readonly StoreOperation[]> {
   const operations: StoreOperation[] = [];
+  /** Of those that cannot be read it is not known how old they are, only that what follows is younger. */
+  let unreadable: StoreOperation[] = [];
   for await (const { key, value } of store.range({ ...RANGES.events, limit })) {
-    const { firstSeq, events } = decodeSegment(key, value, '');
+    const segment = readableSegment(key, value);
+    if (segment === null) {
+      unreadable.push({ type: 'del', key });
+      continue;
+    }
+    const { firstSeq, events } = segment;
     const last = events.at(-1);
     const isOld = firstSeq + events.length <= keep.fromSeq || (last !== undefined && last.at < keep.fromAt);
     if (!isOld) break;
-    operations.push({ type: 'del', key: `e/${encodeOrdinal(firstSeq)}` });
+    operations.push(...unreadable, { type: 'del', key });
+    unreadable = [];
   }
   return operations;
+}
+
+function readableSegment(key: string, value: string): Segment | null {
+  try {
+    return decodeSegment(key, value, '');
+  } catch {
+    return null;
+  }
 }

@@ -5,12 +5,14 @@
  * COD2  Every row starts with its version; a newer one than this code knows is refused, an older one is upgraded step by step.
  * COD3  Large immutable parts (input, description) are written once, beside the row, never again with it.
  * COD4  A row is encoded from its own snapshot, not from what the job has become meanwhile.
+ * COD5  A row whose columns are not of their types is refused: no record is made up of what is left.
  */
 import { type JobChartContext, NEW_JOB } from '../machines/job.ts';
 import { cardIdOf } from '../model/cards.ts';
 import { offstageError } from '../model/errors.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { CancelCode, ContextMode, HistoryEntry, JobError, JobRecord, JobStatus, ReasonCode } from '../model/records.ts';
+import { hasColumns, isBit, isCount, isIdText, isNumber, isObject, isText, orNull } from './row-shape.ts';
 
 /** What acceptance fixed for good. */
 export interface JobBase {
@@ -123,20 +125,39 @@ export type Row = readonly unknown[];
 /** `UPGRADES[n]` turns a row of version n into one of version n + 1. */
 const UPGRADES: Readonly<Record<number, (row: Row) => Row>> = {};
 
+const isAnything = (value: unknown): boolean => value !== undefined;
+const isNote = (note: unknown): boolean =>
+  isObject(note) && isNumber(note.at) && isText(note.type) && Object.hasOwn(RANK, note.type) && isTextOrNone(note.detail);
+const isTextOrNone = (value: unknown): boolean => value === undefined || isText(value);
+const isJobError = (value: unknown): boolean => isObject(value) && isText(value.code) && isText(value.message);
+const [textOrNull, idOrNull, numberOrNull] = [orNull(isText), orNull(isIdText), orNull(isNumber)];
+
+/** COD5, in the order of `encodeJobRow`. */
+const COLUMNS = [
+  ...[isAnything, isCount, isIdText, isText, isText, textOrNull, textOrNull, isAnything, isNumber],
+  ...[isIdText, idOrNull, isIdText, idOrNull, textOrNull, isBit, isBit, numberOrNull, numberOrNull],
+  ...[textOrNull, isCount, isBit, isCount, isCount, numberOrNull, numberOrNull, numberOrNull, numberOrNull],
+  ...[textOrNull, textOrNull, numberOrNull, textOrNull, textOrNull, textOrNull, orNull(isJobError), textOrNull, isAnything],
+  ...[textOrNull, textOrNull, isBit],
+  (notes: unknown) => notes === 0 || (Array.isArray(notes) && notes.every(isNote)),
+];
+
 /** @throws OffstageError `store.corrupt` when the text is no row, or one of a newer version */
 export function decodeJobRow(stored: Row, largePart: string | undefined, upgrades = UPGRADES): StoredJob {
   let row = stored;
   for (let version = row[0]; version !== JOB_ROW_VERSION; version = row[0]) {
-    const upgrade = upgrades[version as number];
-    if (upgrade === undefined)
-      throw corrupt(`a job row has version ${String(version)}, and this release knows up to ${JOB_ROW_VERSION}`);
+    const upgrade = typeof version === 'number' ? upgrades[version] : undefined;
+    if (upgrade === undefined) {
+      throw corrupt(`a job row has version ${JSON.stringify(version)}, and this release knows up to ${JOB_ROW_VERSION}`);
+    }
     row = upgrade(row);
   }
+  if (!hasColumns(row, COLUMNS)) throw corrupt('a job row has a column that is not of its type');
   const isLarge = row[20] === 1;
   if (isLarge && largePart === undefined) throw corrupt(`the input of job ${String(row[2])} is missing`);
-  const [description, input] = isLarge
-    ? (parseRow(largePart as string) as [string, JsonValue])
-    : [row[5] as string, row[7] as JsonValue];
+  const [description, input] = isLarge ? parseRow(largePart as string) : [row[5], row[7]];
+  if (!isText(description) || input === undefined)
+    throw corrupt(`the description or the input of job ${String(row[2])} is missing`);
   const state = STATES[row[22] as number];
   if (state === undefined) throw corrupt(`a job row has the state ${String(row[22])}`);
   return {
@@ -147,7 +168,7 @@ export function decodeJobRow(stored: Row, largePart: string | undefined, upgrade
       subject: row[4] as string,
       description,
       agentId: row[6] as string | null,
-      input,
+      input: input as JsonValue,
       createdAt: row[8] as number,
       sessionId: row[9] as string,
       callerSessionId: row[10] as string | null,

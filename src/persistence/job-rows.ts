@@ -22,8 +22,8 @@ import {
   type Row,
   type StoredJob,
 } from './job-codec.ts';
-import { decodeOrdinal } from './key-encoding.ts';
 import { EXPIRED, KEYS, RANGES } from './row-keys.ts';
+import { isIdText, isNumber, ordinalAt } from './row-shape.ts';
 import type { Store, StoreEntry, StoreOperation } from './store.ts';
 
 /** The rows that are written once, at acceptance. */
@@ -71,6 +71,16 @@ export function pruneOperations(base: JobBase, at: number): StoreOperation[] {
   ];
 }
 
+/** What a tombstone says; null when it is none. `at` in epoch milliseconds. */
+export function readTombstone(value: string): { readonly jobId: string; readonly at: number } | null {
+  try {
+    const [jobId, at] = JSON.parse(value) as unknown[];
+    return isIdText(jobId) && isNumber(at) ? { jobId, at } : null;
+  } catch {
+    return null;
+  }
+}
+
 /** How a session's finished jobs are narrowed down while they are read. */
 export interface FinishedQuery {
   /** Only jobs with a lower ordinal. */
@@ -82,6 +92,8 @@ export interface FinishedQuery {
 }
 
 const PAGE = 256;
+/** So many are of a store that fails all day; the oldest of them were taken back long ago. */
+const MOST_REFUSED = 10_000;
 /** Decodes a row without its large part. */
 const NO_LARGE_PART = '["",null]';
 
@@ -101,25 +113,33 @@ interface StoredRow {
 
 export class JobRows {
   readonly #store: Store;
-  /** Refused acceptances whose rows may lie in the store until the next batch takes them back: nobody is shown them. */
+  /** Refused acceptances whose rows may lie in the store, or have: nobody is shown them. */
   readonly #refused = new Set<number>();
   readonly #log: Log;
-  /** Ordinals of rows that were said to be unreadable. */
-  readonly #bad = new Set<number>();
+  /** Ordinals of rows, and keys without one, that were said to be unreadable. */
+  readonly #bad = new Set<number | string>();
 
-  /** @param log is told `row.unreadable`, once per row (ROW4) */
-  constructor(store: Store, log: Log) {
+  readonly #isBeingAccepted: (jobId: string) => boolean;
+
+  /**
+   * @param log is told `row.unreadable`, once per row (ROW4)
+   * @param isBeingAccepted whether its acceptance was given to the store and is not answered: nobody is shown its row, it may be refused yet
+   */
+  constructor(store: Store, log: Log, isBeingAccepted: (jobId: string) => boolean = () => false) {
     this.#store = store;
     this.#log = log;
+    this.#isBeingAccepted = isBeingAccepted;
   }
 
+  #isHidden(jobId: string, ordinal: number): boolean {
+    return this.#refused.has(ordinal) || this.#isBeingAccepted(jobId);
+  }
+
+  /** For good: a read that began before they were taken back may still come upon them, and no ordinal is given twice. */
   hide(ordinal: number): void {
     this.#refused.add(ordinal);
-  }
-
-  /** The refused rows have been taken back. */
-  showAll(): void {
-    this.#refused.clear();
+    const [oldest] = this.#refused;
+    if (this.#refused.size > MOST_REFUSED && oldest !== undefined) this.#refused.delete(oldest);
   }
 
   /** The stored job, `expired` for a pruned id, null for an unknown one. */
@@ -129,8 +149,9 @@ export class JobRows {
     if (pointer === undefined) return null;
     if (pointer === EXPIRED) return 'expired';
     const [ordinal, contentHash] = [Number.parseInt(pointer, 10), pointer.slice(pointer.indexOf(' ') + 1)];
-    if (this.#refused.has(ordinal)) return null;
     const [finished, live, large] = hint === ordinal ? guessed : await this.#store.getMany(rowKeys(ordinal));
+    // Looked at last: meanwhile it may have been refused.
+    if (this.#isHidden(jobId, ordinal)) return null;
     const row = finished ?? live;
     // Pruned between the two reads.
     if (row === undefined) return (await this.#store.get(KEYS.id(jobId))) === EXPIRED ? 'expired' : null;
@@ -142,7 +163,7 @@ export class JobRows {
     const found: StoredJob[] = [];
     for await (const page of this.#pages(query)) {
       for (const job of await this.#decodeMany(page)) {
-        if (!this.#refused.has(job.base.ordinal) && query.matches(job)) found.push(job);
+        if (!this.#isHidden(job.base.jobId, job.base.ordinal) && query.matches(job)) found.push(job);
         if (found.length === query.limit) return found;
       }
     }
@@ -167,13 +188,13 @@ export class JobRows {
 
   /** Finished jobs created after the one with the ordinal `after`, oldest first, for pruning; none only when there are no more. */
   async oldestFinished(limit: number, after = 0): Promise<readonly StoredJob[]> {
-    for (let from = after; ; ) {
+    for (let from = KEYS.finished(after); ; ) {
       const rows: StoreEntry[] = [];
-      for await (const entry of this.#store.range({ gt: KEYS.finished(from), lt: RANGES.finished.lt, limit })) rows.push(entry);
+      for await (const entry of this.#store.range({ gt: from, lt: RANGES.finished.lt, limit })) rows.push(entry);
       const jobs = await this.#decodeMany(this.#parseMany(rows));
       const last = rows.at(-1);
       if (jobs.length > 0 || last === undefined) return jobs;
-      from = decodeOrdinal(last.key.slice(2));
+      from = last.key;
     }
   }
 
@@ -181,8 +202,11 @@ export class JobRows {
   async highestOrdinal(): Promise<number> {
     let highest = 0;
     for (const range of [RANGES.live, RANGES.finished, RANGES.tombstones]) {
-      for await (const { key } of this.#store.range({ ...range, reverse: true, limit: 1 })) {
-        highest = Math.max(highest, decodeOrdinal(key.slice(2)));
+      for await (const { key } of this.#store.range({ ...range, reverse: true })) {
+        const [ordinal] = this.#readable(key, () => ordinalAt(key, 2));
+        if (ordinal === undefined) continue;
+        highest = Math.max(highest, ordinal);
+        break;
       }
     }
     return highest;
@@ -214,7 +238,7 @@ export class JobRows {
       lt: KEYS.sessionJob(query.sessionId, query.before),
       reverse: true,
     })) {
-      ordinals.push(decodeOrdinal(key.slice(prefix.gte.length)));
+      ordinals.push(...this.#readable(key, () => ordinalAt(key, prefix.gte.length)));
       if (ordinals.length < size) continue;
       yield await this.#rowsOf(ordinals);
       ordinals = [];
@@ -236,10 +260,11 @@ export class JobRows {
 
   /** Of the entries of `l/` or `f/`. */
   #parseMany(entries: readonly StoreEntry[]): readonly StoredRow[] {
-    return entries.flatMap(({ key, value }) => {
-      const ordinal = decodeOrdinal(key.slice(2));
-      return this.#readable(ordinal, () => ({ ordinal, row: parseRow(value) }));
-    });
+    return entries.flatMap(({ key, value }) =>
+      this.#readable(key, () => ordinalAt(key, 2)).flatMap((ordinal) =>
+        this.#readable(ordinal, () => ({ ordinal, row: parseRow(value) })),
+      ),
+    );
   }
 
   async #decodeMany(rows: readonly StoredRow[]): Promise<readonly StoredJob[]> {
@@ -249,13 +274,14 @@ export class JobRows {
     return rows.flatMap(({ ordinal, row }) => this.#readable(ordinal, () => decodeJobRow(row, partOf.get(ordinal))));
   }
 
-  /** What `read` answers, or nothing where the row is no row (ROW4). */
-  #readable<Result>(ordinal: number, read: () => Result): readonly Result[] {
+  /** What `read` answers, or nothing where the row, or its key, is none (ROW4). */
+  #readable<Result>(where: number | string, read: () => Result): readonly Result[] {
     try {
       return [read()];
     } catch (error) {
-      if (!this.#bad.has(ordinal)) this.#log('error', 'row.unreadable', { ordinal, error: (error as Error).message });
-      this.#bad.add(ordinal);
+      const place = typeof where === 'number' ? { ordinal: where } : { key: where };
+      if (!this.#bad.has(where)) this.#log('error', 'row.unreadable', { ...place, error: (error as Error).message });
+      this.#bad.add(where);
       return [];
     }
   }

@@ -1,6 +1,7 @@
 /** How a process that must be found again after a crash lies in the store. */
 import type { ProcessRecord } from '../model/records.ts';
 import { KEYS } from './row-keys.ts';
+import { isCount, isIdText, isNumber, isObject, isText, orNull } from './row-shape.ts';
 import type { StoreOperation } from './store.ts';
 
 /** As an executor or a factory tells of it; whatever it says is kept as text, or not at all. */
@@ -38,12 +39,23 @@ export function readProcessRecord(value: string): ProcessRecord | null {
   } catch {
     return null;
   }
-  if (typeof row !== 'object' || row === null || typeof (row as Partial<ProcessRecord>).executionId !== 'string') return null;
+  if (!isObject(row)) return null;
   // Rows of earlier releases belong to jobs, name no session, and were wanted.
-  return {
-    sessionId: null,
-    jobId: null,
-    teardownAt: null,
-    ...(row as Omit<ProcessRecord, 'sessionId' | 'jobId' | 'teardownAt'>),
-  };
+  const { executionId, jobId = null, sessionId = null, pid, startTime, bootId, at, teardownAt = null } = row;
+  const record = { executionId, jobId, sessionId, pid, startTime, bootId, at, teardownAt };
+  return Object.entries(SHAPES).every(([name, shape]) => shape(record[name as keyof typeof SHAPES]))
+    ? (record as ProcessRecord)
+    : null;
 }
+
+const SHAPES: { readonly [Field in keyof ProcessRecord]: (value: unknown) => boolean } = {
+  executionId: isIdText,
+  jobId: orNull(isIdText),
+  sessionId: orNull(isIdText),
+  // One that is none would name a group of processes, or all of them.
+  pid: orNull((value) => isCount(value) && value > 0),
+  startTime: orNull(isText),
+  bootId: orNull(isText),
+  at: isNumber,
+  teardownAt: orNull(isNumber),
+};

@@ -1,6 +1,7 @@
 /** What a check of the rows has found, what is to be written about it, and how rows that may be anything are read. */
 import type { SessionRow, TaskRow } from '../model/records.ts';
 import { decodeSegment, type Segment } from './event-log.ts';
+import { readTombstone } from './job-rows.ts';
 import { decodeId, decodeOrdinal } from './key-encoding.ts';
 import { KEYS } from './row-keys.ts';
 import { isRemoved, type RemovedRow, readSessionRow, readTaskRow, readTicket, type StoredTicket } from './session-rows.ts';
@@ -196,10 +197,7 @@ export const ticketIn = (key: string, value: string): StoredTicket | null =>
 
 export const segmentOf = (key: string, value: string): Segment | null => attempt(() => decodeSegment(key, value, ''));
 
-export function jobIdOfStone(value: string): string | null {
-  const stone = parsed(value);
-  return Array.isArray(stone) && typeof stone[0] === 'string' && typeof stone[1] === 'number' ? stone[0] : null;
-}
+export const jobIdOfStone = (value: string): string | null => readTombstone(value)?.jobId ?? null;
 
 export interface Pointer {
   readonly ordinal: number;

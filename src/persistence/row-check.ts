@@ -14,7 +14,7 @@ import { jobIdOfStone, ordinalOf, pagesOf, parsed, RowCheckNotes, type RowFindin
 import { SessionRowCheck } from './row-check-sessions.ts';
 import { EXPIRED, KEYS, RANGES, SENTINELS } from './row-keys.ts';
 import type { Store, StoreEntry, StoreOperation } from './store.ts';
-import { assertKnownFormat, hasSessionIndex, STORE_FORMAT } from './store-format.ts';
+import { assertKnownFormat, formatOf, hasSessionIndex, STORE_FORMAT } from './store-format.ts';
 
 export interface RowCheckOptions {
   /** Makes it right; else nothing is written. */
@@ -41,7 +41,7 @@ export interface RowCheck {
 export async function checkRows(store: Store, options: RowCheckOptions): Promise<RowCheck> {
   if (await isEmpty(store)) return { jobs: 0, findings: [], eventGaps: 0 };
   const format = await store.get(KEYS.format);
-  if (format !== undefined) assertKnownFormat(format);
+  assertKnownFormat(format);
   const notes = new RowCheckNotes(store, options.isMending);
   const sessions = new SessionRowCheck(store, notes, { at: options.at, isIndexed: hasSessionIndex(format) });
   const check = new StoreCheck(store, notes, sessions, options);
@@ -176,12 +176,12 @@ class StoreCheck {
   async #checkFrame(head: readonly [number, number] | null): Promise<void> {
     const notes = this.#notes;
     const got = await notes.read([KEYS.format, KEYS.low, ...SENTINELS]);
-    const format = got.get(KEYS.format);
+    const format = formatOf(got.get(KEYS.format));
     // A store of an older format has fewer of them; the next open adds them.
-    const isOlder = format !== undefined && Number(format) < STORE_FORMAT;
+    const isOlder = format !== null && format < STORE_FORMAT;
     const missing = isOlder ? [] : SENTINELS.filter((key) => got.get(key) === undefined);
     const operations: StoreOperation[] = missing.map((key) => ({ type: 'put', key, value: '' }));
-    if (format === undefined) operations.push({ type: 'put', key: KEYS.format, value: String(STORE_FORMAT) });
+    if (format === null) operations.push({ type: 'put', key: KEYS.format, value: String(STORE_FORMAT) });
     const low = got.get(KEYS.low);
     const lowest = this.#jobs.lowestLive;
     if (low !== undefined && !(Number(low) <= lowest)) {

@@ -20,6 +20,7 @@ import {
 } from '../model/records.ts';
 import { decodeId } from './key-encoding.ts';
 import { KEYS, RANGES } from './row-keys.ts';
+import { isIdText, isNumber, isObject } from './row-shape.ts';
 import type { Store, StoreOperation } from './store.ts';
 
 /** In place of a removed row (SRW3). */
@@ -135,9 +136,9 @@ export async function sessionIdsOfTask(store: Store, taskId: string): Promise<re
 export function readSessionRow(value: string | undefined): SessionRow | RemovedRow | null {
   if (value === undefined) return null;
   const row = fieldsOf(value, 'session');
-  if (typeof row.removed === 'number') return { removed: row.removed };
+  if (isNumber(row.removed)) return { removed: row.removed };
   const { sessionId, taskId, agentId = null, state, createdAt, updatedAt } = row;
-  if (typeof sessionId !== 'string' || typeof taskId !== 'string' || !isTime(createdAt) || !isSessionState(state)) {
+  if (!isIdText(sessionId) || !isIdText(taskId) || !isNumber(createdAt) || !isSessionState(state)) {
     throw corrupt('session');
   }
   return {
@@ -148,7 +149,7 @@ export function readSessionRow(value: string | undefined): SessionRow | RemovedR
     interrupted: row.interrupted === true,
     pending: pendingOf(row.pending),
     createdAt,
-    updatedAt: isTime(updatedAt) ? updatedAt : createdAt,
+    updatedAt: isNumber(updatedAt) ? updatedAt : createdAt,
     revision: revisionOf(row.revision),
   };
 }
@@ -157,29 +158,28 @@ export function readSessionRow(value: string | undefined): SessionRow | RemovedR
 export function readTaskRow(value: string | undefined): TaskRow | RemovedRow | null {
   if (value === undefined) return null;
   const row = fieldsOf(value, 'task');
-  if (typeof row.removed === 'number') return { removed: row.removed };
+  if (isNumber(row.removed)) return { removed: row.removed };
   const { taskId, title = '', state = 'open', createdAt } = row;
-  if (typeof taskId !== 'string' || !isTime(createdAt) || !isTaskState(state)) throw corrupt('task');
+  if (!isIdText(taskId) || !isNumber(createdAt) || !isTaskState(state)) throw corrupt('task');
   return { taskId, title: typeof title === 'string' ? title : '', state, createdAt, revision: revisionOf(row.revision) };
 }
 
 /** @throws OffstageError `store.corrupt` */
 export function readTicket(value: string): StoredTicket {
   const { ticketId, promptId, sessionId, origin, createdAt } = fieldsOf(value, 'ticket');
-  if (typeof ticketId !== 'string' || typeof promptId !== 'string' || typeof sessionId !== 'string') throw corrupt('ticket');
+  if (!isIdText(ticketId) || !isIdText(promptId) || !isIdText(sessionId)) throw corrupt('ticket');
   return {
     ticketId,
     promptId,
     sessionId,
     origin: origin === 'synthetic' ? 'synthetic' : 'human',
-    createdAt: isTime(createdAt) ? createdAt : 0,
+    createdAt: isNumber(createdAt) ? createdAt : 0,
   };
 }
 
 const isSessionState = (state: unknown): state is SessionState =>
   typeof state === 'string' && Object.hasOwn(SESSION_STATES, state);
 const isTaskState = (state: unknown): state is TaskState => TASK_STATES.includes(state as TaskState);
-const isTime = (value: unknown): value is number => typeof value === 'number';
 const revisionOf = (value: unknown): number => (Number.isSafeInteger(value) ? (value as number) : 1);
 
 function pendingOf(value: unknown): PendingRequest | null {
@@ -196,8 +196,8 @@ function fieldsOf(value: string, what: string): Readonly<Record<string, unknown>
   } catch (error) {
     throw corrupt(what, error);
   }
-  if (typeof row !== 'object' || row === null || Array.isArray(row)) throw corrupt(what);
-  return row as Readonly<Record<string, unknown>>;
+  if (!isObject(row)) throw corrupt(what);
+  return row;
 }
 
 const corrupt = (what: string, cause?: unknown) =>

@@ -16,24 +16,25 @@ import type { Store, StoreOperation } from './store.ts';
  */
 export const STORE_FORMAT = 3;
 
+/** The number of a format as it is stored; null where there is none, or none that can be read. */
+export const formatOf = (stored: string | undefined): number | null => (/^[1-9]\d*$/.test(stored ?? '') ? Number(stored) : null);
+
 /** @throws OffstageError `store.failed` when a newer release has written the store */
-export function assertKnownFormat(format: string): void {
-  if (!(Number(format) > STORE_FORMAT)) return;
+export function assertKnownFormat(format: string | undefined): void {
+  if ((formatOf(format) ?? 0) <= STORE_FORMAT) return;
   throw offstageError('store.failed', {
     message: `it has format ${format}, written by a newer release; this one knows up to ${STORE_FORMAT}`,
   });
 }
 
 /** Whether every session has its index rows; a store that has lost its format may have any. */
-export const hasSessionIndex = (format: string | undefined): boolean => format === undefined || Number(format) >= 2;
+export const hasSessionIndex = (format: string | undefined): boolean => (formatOf(format) ?? STORE_FORMAT) >= 2;
 
 /** Brings a store, new or old, to the format of this release. @throws OffstageError `store.failed` (FMT2 too) */
 export async function prepareStore(store: Store): Promise<void> {
   const format = await store.get(KEYS.format);
-  if (format !== undefined) {
-    assertKnownFormat(format);
-    if (Number(format) === STORE_FORMAT) return;
-  }
+  assertKnownFormat(format);
+  if (formatOf(format) === STORE_FORMAT) return;
   // Also where there is no format yet: a new store has no sessions, and one that lost its format may have any.
   await indexSessions(store);
   const operations: StoreOperation[] = SENTINELS.map((key) => ({ type: 'put', key, value: '' }));

@@ -10,6 +10,7 @@ export class ScriptedAcp {
   readonly #writer = this.pair.agent.output.getWriter();
   readonly #waiting: { readonly method: string; resolve(message: Message): void }[] = [];
   readonly #unread: Message[] = [];
+  #hasEnded = false;
   /** What it reads has ended. */
   readonly inputEnded: Promise<void>;
   /** Answered by themselves; the rest waits for the test. */
@@ -52,6 +53,8 @@ export class ScriptedAcp {
   }
 
   raw(text: string): void {
+    // Node takes a write after the end for a fault of its own.
+    if (this.#hasEnded) return;
     void this.#writer.write(new TextEncoder().encode(text)).catch(() => {});
   }
 
@@ -60,6 +63,7 @@ export class ScriptedAcp {
   }
 
   async end(): Promise<void> {
+    this.#hasEnded = true;
     await this.#writer.close();
   }
 }

@@ -67,6 +67,14 @@ describe('a folder without data', () => {
 });
 
 describe('unknown ids and wrong usage exit 2', () => {
+  it('what was typed is named without what could move the cursor', async () => {
+    for (const words of [['\u001b[2Jx'], ['jobs', 'list', '--\u001b[2Jx'], ['jobs', 'get', 'a', '\u001b]0;x\u0007']]) {
+      const { code, stderr } = await offstage(words);
+      expect([code, /[^\P{Cc}\n]/u.test(stderr)]).toEqual([2, false]);
+      expect(stderr).toMatch(/^error: .+\n/);
+    }
+  });
+
   it('whatever the verb', async () => {
     const data = await dataFolder();
     await offstage(['run', '--data-dir', data, '--', 'true']);

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { jobFromWire } from '../../src/doors/wire/wire-names.ts';
 import { isVolatileEvent } from '../../src/model/events.ts';
 import { isTerminal } from '../../src/model/records.ts';
+import { FOREIGN_REJECTIONS } from '../support/foreign-rejections.ts';
 import { type LiveLab, type LiveLabOptions, liveLab } from '../support/live-client.ts';
 import { briefly, type ModelServer } from '../support/model-server.ts';
 
@@ -371,14 +372,15 @@ describe('what happens', () => {
   it('LMO2, OCL3: a callback that throws or rejects harms nobody, and is reported', async () => {
     const made = lab({ prepare: scene });
     const heard: string[] = [];
+    const [, foreign] = FOREIGN_REJECTIONS[0] ?? [];
     const mean = (where: string) => (): Promise<never> | never => {
       heard.push(where);
       if (where.endsWith('!')) throw new Error(where);
-      return Promise.reject(new Error(where));
+      return (where.endsWith('?') ? foreign?.() : Promise.reject(new Error(where))) as Promise<never>;
     };
     const stops = [
-      ...['event', 'event!'].map((where) => made.client.onEvent(mean(where))),
-      ...['live', 'live!'].map((where) => made.client.live.subscribe(mean(where))),
+      ...['event', 'event!', 'event?'].map((where) => made.client.onEvent(mean(where))),
+      ...['live', 'live!', 'live?'].map((where) => made.client.live.subscribe(mean(where))),
     ];
     let isTold = false;
     made.client.live.subscribe(() => {
@@ -391,7 +393,7 @@ describe('what happens', () => {
     await settled(made);
     expect(isTold).toBe(true);
     expectSame(made);
-    expect(new Set(heard)).toEqual(new Set(['event', 'event!', 'live', 'live!']));
+    expect(new Set(heard)).toEqual(new Set(['event', 'event!', 'event?', 'live', 'live!', 'live?']));
     expect(made.reported.length).toBe(heard.length);
     for (const stopOne of stops) stopOne();
     made.reported.length = 0;

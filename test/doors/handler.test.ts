@@ -320,6 +320,22 @@ describe('B55: whatever comes in is answered', () => {
     ]);
   });
 
+  it('HND2: a wait whose client has closed its side ends with a code that says so', async () => {
+    const { engine, gate } = await withGate();
+    await using _ = engine;
+    await engine.offstage.spawn({ kind: 'gate', jobId: 'held' });
+    await gate.started('held');
+    const connection = recordingConnection();
+    const handled = handle(
+      engine.offstage,
+      { action: 'await_jobs', request_id: 1, job_ids: ['held'], timeout: null },
+      connection,
+    );
+    connection.goAway();
+    await handled;
+    expect(connection.frames).toMatchObject([{ type: 'error', request_id: 1, error_code: 'control.protocol' }]);
+  });
+
   it('what nobody foresaw is control.failed, not a crash', async () => {
     const { engine } = await withGate();
     await using _ = engine;

@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { eventFromWire, eventToWire } from '../../src/doors/wire/wire-events.ts';
 import {
+  changedFromWire,
+  changedToWire,
   promptAnswerFromWire,
   promptAnswerToWire,
   sessionFromWire,
@@ -88,7 +90,10 @@ describe('records on the wire', () => {
     ['a workload', WORKLOAD, workloadToWire, workloadFromWire],
     ['a ticket', TICKET, ticketToWire, ticketFromWire],
     ['a prompt that was accepted', ACCEPTED, promptAnswerToWire, promptAnswerFromWire],
+    ['a prompt whose acceptance is not stored', { ...ACCEPTED, durable: false }, promptAnswerToWire, promptAnswerFromWire],
     ['a prompt that waits', QUEUED, promptAnswerToWire, promptAnswerFromWire],
+    ['a change', { changed: true }, changedToWire, changedFromWire],
+    ['a change that is not stored', { changed: true, durable: false }, changedToWire, changedFromWire],
   ] as const)('%s comes back as it was', (_, record, toWire, fromWire) => {
     const wire = throughText((toWire as (value: unknown) => object)(record));
     expect(fromWire(wire)).toEqual(record);

@@ -480,4 +480,22 @@ describe('G4: card and job are one', () => {
     // Nothing is written of cards but what outlives their jobs.
     expect(Object.keys(await contentOf(store)).filter((key) => /^[kw]\/[^~]/.test(key))).toEqual([]);
   });
+
+  it('a store that denies an end it has written: lists stay with the record that get answers, too', async () => {
+    const store = controlledStore(memoryStore());
+    const held = gate();
+    await using engine = await testEngine({ executors: { held }, store });
+    const { offstage, clock } = engine;
+    await offstage.spawn({ kind: 'held', jobId: 'a', subject: 'a label' });
+    await held.started('a');
+    await clock.settle();
+    store.failNext({ when: 'after' });
+    await held.release('a', 'done');
+    expect(await offstage.wait('a')).toMatchObject({ status: 'completed', durable: false });
+    expect((await offstage.get('a')).status).toBe('running');
+    expect(await cardOfJob(engine, 'a')).toEqual(card('a', '(running)', {}));
+    expect(await offstage.cards.list({ sessionId: 'default' })).toEqual([card('a', '(running)', {})]);
+    await clock.advance(10_000);
+    expect(await offstage.cards.list({ sessionId: 'default' })).toEqual([card('a', 'done', { status: 'completed' })]);
+  });
 });

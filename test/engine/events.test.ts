@@ -320,6 +320,42 @@ describe('a reader', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('EVR3: a replay that the close cuts short is the end: nothing is told from behind what is missing', async () => {
+    const engine = await testEngine({ executors: { echo } });
+    const { offstage } = engine;
+    await finish(engine, 3);
+    const reader = offstage.events({ after: 0 });
+    const first = await take(reader, 2);
+    // More happens, and is told live, while the reader stands in the middle of its replay.
+    await finish(engine, 2);
+    await engine[Symbol.asyncDispose]();
+    const rest = await take(reader, Number.POSITIVE_INFINITY);
+    expect(numbers([...first, ...rest])).toEqual(span(1, first.length + rest.length));
+  });
+
+  it('BUS4: who comes after the close is told nothing, also of what the store answers at last', async () => {
+    const store = controlledStore(memoryStore());
+    const engine = await testEngine({ executors: { echo }, store });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    store.hold();
+    void offstage.sessions.create({ sessionId: 'late' }).catch(() => {});
+    await clock.settle();
+    const closing = offstage.close();
+    await clock.advance(60_000);
+    const seen: OffstageEvent[] = [];
+    let isComplete = false;
+    const complete = (): void => {
+      isComplete = true;
+    };
+    offstage.onEvent((event) => seen.push(event));
+    offstage.events$.subscribe({ next: (event) => seen.push(event), complete });
+    store.release();
+    await clock.settle();
+    await closing;
+    expect([seen, isComplete]).toEqual([[], true]);
+  });
+
   it('is refused with a cursor that is none', async () => {
     await using engine = await testEngine({ executors: { echo } });
     for (const after of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '3' as unknown as number]) {

@@ -17,10 +17,10 @@ describe('a fenced signal', () => {
       controller?.signal.addEventListener('abort', { handleEvent: refuse });
     }
     a?.abort();
-    await Promise.resolve();
+    await new Promise(setImmediate);
     expect(failed).toEqual(['a', 'a', 'a']);
     b?.abort();
-    await Promise.resolve();
+    await new Promise(setImmediate);
     expect(failed.slice(3)).toEqual(['b', 'b', 'b']);
   });
 

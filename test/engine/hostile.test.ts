@@ -6,6 +6,7 @@ import { outcome } from '../../src/model/executor.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
+import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 const echo = async (job: { readonly input: unknown }) => job.input;
@@ -154,6 +155,29 @@ describe('cancelMany', () => {
     expect([...cancelled].sort()).toEqual(jobs.map(({ jobId }) => jobId).sort());
     expect(jobs.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     expect(gate.calls).toEqual([]);
+  });
+
+  it('calls no job ended before its end is stored', async () => {
+    const gate = controlledExecutor();
+    const store = controlledStore(memoryStore());
+    await using engine = await testEngine({ executors: { gate }, store });
+    const { offstage, clock } = engine;
+    const { jobId } = await offstage.spawn({ kind: 'gate' });
+    await clock.settle();
+    store.hold();
+    await gate.release(jobId);
+    await clock.settle();
+    let answer: unknown = null;
+    const asked = offstage.cancelMany({ ids: [jobId] }).then((result) => {
+      answer = result;
+    });
+    await clock.settle();
+    expect((await offstage.get(jobId)).status).toBe('running');
+    expect(answer).toBeNull();
+    store.release();
+    await asked;
+    expect(answer).toMatchObject({ alreadyTerminal: [jobId] });
+    expect((await offstage.get(jobId)).status).toBe('completed');
   });
 
   it('checks all ids before it touches one', async () => {

@@ -88,3 +88,47 @@ it('ADM4, G7: the cancel of a job that is being accepted says so when the store 
   expect(await spawned).toMatchObject({ status: 'cancelled' });
   expect(gate.calls).not.toContain('late');
 });
+
+it('WTG4: a wait whose signal fires while the store does not answer rejects with its reason', async () => {
+  const { store, hold } = heldReads();
+  await using engine = await testEngine({ store, executors: { quick: () => null } });
+  const { offstage } = engine;
+  const { jobId } = await offstage.spawn({ kind: 'quick' });
+  await offstage.wait(jobId);
+  const open = hold();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const waits = [offstage.wait(jobId, { signal }), offstage.waitMany([jobId], { signal })];
+  const reason = new Error('gone');
+  controller.abort(reason);
+  expect(await Promise.allSettled(waits)).toEqual(waits.map(() => ({ status: 'rejected', reason })));
+  open();
+});
+
+it('WTG4: a body that is told to end while the store does not answer wakes', async () => {
+  const { store, hold } = heldReads();
+  const asked: string[] = [];
+  let ended = '';
+  await using engine = await testEngine({
+    store,
+    executors: {
+      quick: () => null,
+      waits: async (_, context) => {
+        asked.push(context.jobId);
+        await context.wait(ended);
+      },
+    },
+  });
+  const { offstage, clock } = engine;
+  ended = (await offstage.spawn({ kind: 'quick' })).jobId;
+  await offstage.wait(ended);
+  const open = hold();
+  const { jobId } = await offstage.spawn({ kind: 'waits' });
+  await clock.settle();
+  expect(asked).toEqual([jobId]);
+  await offstage.cancel(jobId);
+  await clock.settle();
+  expect(engine.statuses(jobId).at(-1)).toBe('cancelled');
+  open();
+  expect((await offstage.get(jobId)).detached).toBe(false);
+});

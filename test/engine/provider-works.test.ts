@@ -81,13 +81,21 @@ describe('registering', () => {
     expect(works.hasUnadmitting).toBe(false);
   });
 
-  it('ends at the limit, and goes on below it', () => {
-    const works = new ProviderWorks();
+  it('PWK6: ends at the limit, which is told once, and goes on below it', () => {
+    let full = 0;
+    const works = new ProviderWorks(() => {
+      full += 1;
+    });
     for (let index = 0; index < LIMITS.workloadsPerSession; index++) works.register('e', work(`w${index}`), moment(1));
+    expect(full).toBe(0);
     expect(works.register('e', work('one more'), moment(1))).toBe(false);
+    expect(works.register('e', work('and another'), moment(1))).toBe(false);
+    expect(full).toBe(1);
     works.complete(end('e', { workloadId: 'w5' }));
     expect(works.register('e', work('one more'), moment(1))).toBe(true);
     expect(works.size).toBe(LIMITS.workloadsPerSession);
+    expect(works.register('e', work('and another'), moment(1))).toBe(false);
+    expect(full).toBe(1);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Calls that cross with what happens: each acts on what was there when it was made, and on nothing that came later. */
 import { describe, expect, it } from 'vitest';
+import type { Frame } from '../../src/model/agent.ts';
 import type { OffstageEvent } from '../../src/model/events.ts';
 import type { Changed } from '../../src/model/session-requests.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
@@ -226,4 +227,69 @@ it('a read of a session that takes long does not bring back what has changed mea
   lab.mock.prompts[0]?.end();
   await lab.settled();
   expect((await offstage.sessions.get('s')).state).toBe('waiting_for_input');
+});
+
+describe('while the store does not answer', () => {
+  it('a prompt whose agent is not called yet is not taken, whatever generation a frame has guessed', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await sessionLab({ store });
+    const s = await lab.running();
+    const { generation } = s;
+    await s.done();
+    store.hold();
+    const asked = s.ask('next');
+    await lab.settled();
+    for (const type of ['prompt.accepted', 'turn.ended'] as const)
+      s.agent.emit({ type, generation: generation + 1, stopReason: 'end_turn' } as Frame);
+    await lab.settled();
+    expect(s.prompts).toHaveLength(1);
+    store.release();
+    expect(await asked).toEqual({ accepted: true, promptId: expect.any(String), generation: generation + 1 });
+    expect(s.prompts.map(({ content }) => content)).toEqual(['begin', 'next']);
+  });
+
+  it('a ticket that is cancelled before it is stored is refused, and is never said to be queued', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await sessionLab({ store });
+    const s = await lab.running();
+    store.hold();
+    const asked = s.ask('next', { whenBusy: 'queue', promptId: 'p' });
+    const refusal = expect(asked).rejects.toMatchObject({ code: 'prompt.interrupted' });
+    await lab.settled();
+    const [ticket] = await lab.offstage.sessions.tickets('s');
+    const cancelled = lab.offstage.sessions.cancelTicket(ticket?.ticketId ?? '');
+    await lab.clock.advance(10_000);
+    expect(await cancelled).toEqual({ changed: true, durable: false });
+    store.release();
+    await refusal;
+    await lab.settled();
+    expect(lab.engine.events.flatMap((event) => (event.type === 'session.ticket' ? [event.status] : []))).toEqual(['cancelled']);
+  });
+
+  it('nothing is put in line that was asked for before the close and is looked at after it', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    {
+      await using before = await sessionLab({ store: kept.open() });
+      await before.create();
+    }
+    const reading = held();
+    let isHeld = false;
+    const get: Store['get'] = async (key) => {
+      if (key === KEYS.session('s') && isHeld) await reading.promise;
+      return inner.get(key);
+    };
+    const lab = await sessionLab({ store: { ...kept.open(), get } });
+    isHeld = true;
+    const asked = ['first', 'second'].map((content) =>
+      lab.offstage.sessions.prompt('s', { content, whenBusy: 'queue' }).then(
+        () => 'taken',
+        (error: { code: string }) => error.code,
+      ),
+    );
+    const closed = lab.offstage.close();
+    reading.resolve();
+    await closed;
+    expect(await Promise.all(asked)).toEqual(['engine.closing', 'engine.closing']);
+  });
 });

@@ -140,6 +140,25 @@ describe('a strict body', () => {
     expect(offstage.health().pool.running).toBe(0);
   });
 
+  it('is not said to be at work still when the grace of its cancel is over before its start is stored', async () => {
+    const store = controlledStore(memoryStore());
+    const launch = launching();
+    await using engine = await testEngine({ executors: { launch }, store, cancelGraceMs: 1_000 });
+    const { offstage, clock } = engine;
+    await offstage.sessions.create({ sessionId: 's' });
+    const { jobId } = await offstage.spawn({ kind: 'launch', sessionId: 's' });
+    store.hold();
+    await clock.settle();
+    const cancelling = offstage.cancel(jobId);
+    await clock.advance(1_000);
+    expect(offstage.health().pool).toMatchObject({ running: 0, detached: 0 });
+    store.release();
+    await cancelling;
+    expect(await offstage.wait(jobId)).toMatchObject({ status: 'cancelled', reasonCode: 'cancel.user', detached: false });
+    await clock.settle();
+    expect([launch.calls, await processRows(store)]).toEqual([[], []]);
+  });
+
   it('starts in its turn, also between others', async () => {
     const launch = launching();
     const held = gate();

@@ -7,6 +7,7 @@ import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
 import { pausePoints } from '../../src/testing/pause-at.ts';
 import { closesOf, orphan, taskLab } from '../support/stopping.ts';
+import { testEngine } from '../support/test-engine.ts';
 
 /** Whether it has settled by now. */
 function watch(promise: Promise<unknown>): { isOver: boolean } {
@@ -43,6 +44,23 @@ describe('two stops at once', () => {
     expect((await lab.offstage.get(jobId)).status).toBe('cancelled');
   });
 
+  it('who joins a stop that is not stored yet is answered when its agents were told to end, not before', async () => {
+    const store = controlledStore(memoryStore());
+    await using lab = await taskLab({ store });
+    const closes = closesOf((await lab.running('s', 't')).agent);
+    store.hold();
+    const first = lab.offstage.tasks.stop('t');
+    await lab.settled();
+    const second = lab.offstage.sessions.stop('s');
+    const seen = watch(second);
+    await lab.settled();
+    expect([seen.isOver, closes.count]).toEqual([false, 0]);
+    store.release();
+    expect((await second).alreadyStopping).toHaveLength(1);
+    expect(closes.count).toBe(1);
+    await first;
+  });
+
   it('what is below a job of the session is told of, forced and waited for, also where an earlier stop has told it to end', async () => {
     const deaf = controlledExecutor({ stubborn: true });
     const parent = async (_: unknown, context: JobContext): Promise<void> => {
@@ -65,6 +83,31 @@ describe('two stops at once', () => {
     expect((await again.settled).detached.map(({ jobId }) => jobId).toSorted()).toEqual(told.toSorted());
     await deaf.release(child?.jobId ?? '');
   });
+
+  it.each([false, true])(
+    'an agent that could not be started is not counted as detached by a stop that meets it (by force: %s)',
+    async (force) => {
+      const store = controlledStore(memoryStore());
+      let fail = (): void => {};
+      const starting = new Promise<never>((_, reject) => {
+        fail = () => reject(new Error('it does not start'));
+      });
+      await using engine = await testEngine({ store, agents: { default: () => starting } });
+      const { offstage, clock } = engine;
+      const { sessionId } = await offstage.sessions.create();
+      const asked = offstage.sessions.prompt(sessionId, { content: 'hello' }).catch(() => {});
+      await clock.settle();
+      store.hold();
+      const stopped = offstage.sessions.stop(sessionId, { force });
+      await clock.settle();
+      fail();
+      await clock.settle();
+      store.release();
+      await Promise.all([asked, stopped]);
+      await clock.advance(60_000);
+      expect(offstage.health().agents).toEqual({ live: 0, ending: 0, detached: 0 });
+    },
+  );
 
   it('the grace that a stop by force has taken away is not given back by a later one', async () => {
     await using lab = await taskLab();

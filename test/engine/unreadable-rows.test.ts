@@ -5,6 +5,7 @@ import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { echo } from '../support/executors.ts';
 import { keptStore } from '../support/kept-store.ts';
+import { contentOf } from '../support/store-content.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 
 const corrupt = expect.objectContaining({ code: 'store.corrupt' });
@@ -81,5 +82,80 @@ describe('ROW4', () => {
     expect(said(engine)).toHaveLength(1);
     expect(await idsOf(engine)).toEqual(['a1']);
     await expect(engine.offstage.get('a0')).rejects.toEqual(corrupt);
+  });
+
+  it('a key that leads to no job hides none: not from lists, not from pruning, not from the next number', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    await filled(kept.open(), 3);
+    const row = (await inner.get(KEYS.finished(1))) as string;
+    const strange = ['l/', 'l/x', 'f/', 'f/x', 's/default/', 's/default/x', 'w/default/x', 't/x'];
+    await inner.batch(
+      strange.map((key) => ({ type: 'put' as const, key, value: row })),
+      { sync: false },
+    );
+    await using engine = await testEngine({ store: kept.open(), executors: { echo } });
+    expect(await idsOf(engine)).toEqual(['a2', 'a1', 'a0']);
+    expect(await idsOf(engine, { sessionId: 'default' })).toEqual(['a2', 'a1', 'a0']);
+    expect(await engine.offstage.cards.list({ sessionId: 'default' })).toHaveLength(3);
+    await engine.offstage.spawn({ kind: 'echo', jobId: 'a3' });
+    await engine.offstage.wait('a3');
+    expect((await inner.get(KEYS.id('a3')))?.split(' ')[0]).toBe('4');
+    await engine.clock.settle();
+    expect(await engine.offstage.prune({ maxJobs: 0 })).toMatchObject({ jobs: 4 });
+  });
+
+  it('RET3: a tombstone that cannot be read does not keep the others for ever', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    await filled(kept.open(), 2);
+    await inner.batch([{ type: 'put', key: KEYS.tombstone(0), value: '' }], { sync: false });
+    await using engine = await testEngine({ store: kept.open(), executors: { echo } });
+    await engine.clock.settle();
+    expect(await engine.offstage.prune({ maxJobs: 0 })).toMatchObject({ jobs: 2, tombstones: 0 });
+    await engine.clock.advance(366 * 86_400_000);
+    await engine.offstage.prune();
+    for (const ordinal of [1, 2]) expect(await inner.get(KEYS.tombstone(ordinal))).toBeUndefined();
+    expect(await inner.get(KEYS.tombstone(0))).toBe('');
+  });
+
+  it('what a job has printed and cannot be read is store.corrupt, and the job itself is there', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    await filled(kept.open(), 1);
+    await inner.batch([{ type: 'put', key: KEYS.output(1), value: '{"text":5}' }], { sync: false });
+    await using engine = await testEngine({ store: kept.open(), executors: { echo } });
+    await expect(engine.offstage.output('a0')).rejects.toEqual(corrupt);
+    expect((await engine.offstage.get('a0')).status).toBe('completed');
+  });
+});
+
+describe('RCV5', () => {
+  it.each(['', '[1]', '[1e999,0]', '["1",2]', '{}'])(
+    'last numbers that read %j: store.corrupt, and nothing is changed',
+    async (head) => {
+      const inner = memoryStore();
+      const kept = keptStore(inner);
+      await filled(kept.open(), 1);
+      await inner.batch(
+        [
+          { type: 'put', key: KEYS.head, value: head },
+          { type: 'del', key: KEYS.format },
+        ],
+        { sync: false },
+      );
+      const before = await contentOf(inner);
+      await expect(testEngine({ store: kept.open(), executors: { echo } })).rejects.toEqual(corrupt);
+      expect(await contentOf(inner)).toEqual(before);
+    },
+  );
+
+  it('a mark of the lowest live job that is none only costs reading', async () => {
+    const inner = memoryStore();
+    const kept = keptStore(inner);
+    await filled(kept.open(), 1);
+    await inner.batch([{ type: 'put', key: KEYS.low, value: '1.5' }], { sync: false });
+    await using engine = await testEngine({ store: kept.open(), executors: { echo } });
+    expect(await idsOf(engine)).toEqual(['a0']);
   });
 });

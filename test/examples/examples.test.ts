@@ -80,3 +80,16 @@ describe('host.mjs', () => {
     expect(lines.filter((line) => line.startsWith('shows')).at(-1)).toBe('shows     nothing, 0 subagents at work');
   });
 });
+
+describe('simulation.mjs', () => {
+  it('finds how one lock is given back too early, tells it in a few lines, and finds nothing in the other', async () => {
+    const lines = await linesOf('simulation.mjs');
+    const [, hasty = '', patient = ''] = lines.join('\n').split(/^--- .+\n/m);
+    expect(hasty).toMatch(/^Seed \d+, step \d+ of 300: one upload: \w+ uploads to (shop|blog), and \w+ has not finished$/m);
+    const left = /^After \d+ worlds these are left of 300: (.+)$/m.exec(hasty)?.[1] ?? '';
+    expect(left.split(',').length).toBeLessThan(12);
+    expect(hasty).toMatch(/asks \(\d+\): spawn \{"kind":"publish".+ is told to end: .+ uploads \{"site"/s);
+    expect(hasty).toContain('It breaks: one upload to a site at a time.');
+    expect(patient).toBe('1500 steps, and every guarantee held.');
+  });
+});

@@ -1,4 +1,4 @@
-/** AGJ5: agents of jobs that flood, that tell what is no frame, and that ask what cannot be read (G16). */
+/** AGJ1, AGJ5: agents of jobs that do not close, that flood, that tell what is no frame, and that ask what cannot be read (G16). */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/actors/clock.ts';
 import { FrameQueue } from '../../src/adapters/frame-queue.ts';
@@ -8,7 +8,8 @@ import type { JsonValue } from '../../src/model/json.ts';
 import { LIMITS } from '../../src/model/limits.ts';
 import { open } from '../../src/open.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
-import { bareAgent } from '../support/bare-agent.ts';
+import { virtualClock } from '../../src/testing/virtual-clock.ts';
+import { bareAgent, watched } from '../support/bare-agent.ts';
 import { thorny } from '../support/hostile.ts';
 import { fakeContext, fakeJob } from './fake-context.ts';
 
@@ -168,4 +169,62 @@ describe('AGJ3: a question', () => {
     expect((await done).value).toEqual({ stopReason: JSON.stringify(['q', choice]) });
   });
   let answered: (given: JsonValue) => void = () => {};
+});
+
+describe('AGJ1: what does not close', () => {
+  function runUntil(agent: unknown) {
+    const clock = virtualClock();
+    const executor = agentExecutor({ agents: { default: () => agent as Agent }, clock });
+    const done = Promise.resolve(executor.run(fakeJob({ prompt: 'go' }, 'agent'), fakeContext().context));
+    done.catch(() => {});
+    return { clock, done, watch: watched(done) };
+  }
+
+  function closingAt(last: number) {
+    const closes: string[] = [];
+    const close = (): Promise<void> => {
+      closes.push('call');
+      if (closes.length === last) return Promise.resolve();
+      if (closes.length % 2 === 0) throw new Error('not yet');
+      return Promise.reject(new Error('not yet'));
+    };
+    return { closes, close };
+  }
+
+  it.each<[string, Agent['prompt'], unknown]>([
+    ['a turn', async () => ({ stopReason: 'end_turn' }), { value: { stopReason: 'end_turn' } }],
+    ['a failure', () => Promise.reject(new Error('no key')), { code: 'agent.failed' }],
+  ])('is closed again, each time later; %s is what it was', async (_, prompt, end) => {
+    const { closes, close } = closingAt(3);
+    const { clock, done, watch } = runUntil(bareAgent({ prompt, close }));
+    await clock.advance(LIMITS.firstTeardownRetryMs - 1);
+    expect(closes).toHaveLength(1);
+    await clock.advance(1);
+    expect(closes).toHaveLength(2);
+    await clock.advance(2 * LIMITS.firstTeardownRetryMs - 1);
+    expect([closes.length, watch.hasSettled]).toEqual([2, false]);
+    await clock.advance(1);
+    expect(closes).toHaveLength(3);
+    expect(await done.catch((error: unknown) => error)).toMatchObject(end as object);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('is closed also where it is no agent', async () => {
+    const { closes, close } = closingAt(2);
+    const { clock, done, watch } = runUntil({ close });
+    await clock.settle();
+    expect([closes.length, watch.hasSettled]).toEqual([1, false]);
+    await clock.advance(LIMITS.firstTeardownRetryMs);
+    expect(closes).toHaveLength(2);
+    await expect(done).rejects.toMatchObject({ code: 'agent.start_failed' });
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['a number', 5],
+    ['something whose close is none', { close: 'now' }],
+    ['what throws at every touch', thorny()],
+  ])('%s is no agent, and is not waited for', async (_, started) => {
+    await expect(runUntil(started).done).rejects.toMatchObject({ code: 'agent.start_failed' });
+  });
 });

@@ -186,6 +186,15 @@ describe('told to end', () => {
     expect(job.mock.closed).toBe(1);
   });
 
+  it('AGJ4: nor for ever, where the part is no whole number and the clock is far on', async () => {
+    const job = run((_, agent) => void says(agent, 'half'), { script: { ignoreCancel: true }, graceMs: 500 });
+    await job.untilOutput('half');
+    await job.clock.advance(12_207_510);
+    job.abort();
+    await job.clock.advance(167);
+    expect(await job.failure).toBe(job.reason);
+  });
+
   it('AGJ1: waits for the close, whatever it takes', async () => {
     const job = run((prompt) => prompt.end(), { script: { ignoreClose: true } });
     let hasSettled = false;

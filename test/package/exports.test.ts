@@ -29,6 +29,7 @@ const INSIDE: readonly string[] = [
   'offstageError',
   'readCard',
   'readContextItem',
+  'settleQuietly',
   'tierOf',
   'toJson',
 ];

@@ -34,6 +34,14 @@ it('the sample of docs/testing.md runs as printed', async () => {
   expect(await runSample('docs/testing.md', 'virtualClock')).toBe('cancel.timed_out\n');
 });
 
+it('the sample of docs/simulation.md runs as printed', async () => {
+  expect(await runSample('docs/simulation.md', 'onlyOnce')).toBe('only once\n');
+});
+
+it('the sample of docs/guarantees.md runs as printed', async () => {
+  expect(await runSample('docs/guarantees.md', 'simulateMany')).toBe('every guarantee held\n');
+});
+
 it('the sample of docs/tools.md runs as printed', async () => {
   const lines = (await runSample('docs/tools.md', 'memoryStore')).split('\n');
   expect(lines).toEqual([

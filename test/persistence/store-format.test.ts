@@ -132,3 +132,28 @@ describe('FMT2', () => {
     expect(store.writes).toHaveLength(1);
   });
 });
+
+describe('a format that cannot be read', () => {
+  it.each(['', 'x', '0', '1.5', '1e999', '-3'])(
+    '%j is one that was lost: doctor finds it, and all that hangs on it is looked at',
+    async (format) => {
+      const store = memoryStore();
+      await prepareStore(store);
+      await store.batch(
+        [
+          { type: 'put', key: KEYS.format, value: format },
+          { type: 'put', key: 'a/', value: '' },
+          { type: 'put', key: KEYS.ticket('k'), value: '{' },
+        ],
+        { sync: false },
+      );
+      const { findings } = await checkRows(store, { isMending: true, at: 1 });
+      expect(findings.map(({ kind, count }) => [kind, count])).toEqual([
+        ['unreadable', 2],
+        ['frame', 1],
+      ]);
+      expect(await store.get(KEYS.format)).toBe(String(STORE_FORMAT));
+      expect((await checkRows(store, { isMending: false, at: 1 })).findings).toEqual([]);
+    },
+  );
+});

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { OffstageEvent } from '../../src/model/events.ts';
 import type { Executor } from '../../src/model/executor.ts';
 import { echo, gate } from '../support/executors.ts';
+import { FOREIGN_REJECTIONS } from '../support/foreign-rejections.ts';
+import { strayErrors } from '../support/hostile.ts';
 import { testEngine } from '../support/test-engine.ts';
 
 const refuse = (): never => {
@@ -75,6 +77,38 @@ describe('observers', () => {
     expect(inspected.length).toBeGreaterThan(0);
     const complaints = new Set(engine.log.filter(({ level }) => level === 'error').map(({ event }) => event));
     expect([...complaints].sort()).toEqual(['inspector.failed', 'observer.failed', 'read_model.observer_failed']);
+  });
+
+  it.each(FOREIGN_REJECTIONS)('B57: those that answer with %s are isolated and logged', async (_, answer) => {
+    using stray = strayErrors();
+    const logged: string[] = [];
+    await using engine = await testEngine({
+      executors: {
+        listens: (_job, { signal }) =>
+          new Promise<void>((resolve) => {
+            signal.addEventListener('abort', answer as () => void);
+            signal.addEventListener('abort', () => resolve());
+          }),
+      },
+      inspect: answer as () => void,
+      log: (_level, event) => {
+        logged.push(event);
+        return answer() as undefined;
+      },
+    });
+    const { offstage, clock } = engine;
+    offstage.onEvent(answer);
+    offstage.events$.subscribe(answer as () => void);
+    offstage.jobsModel.subscribe(answer);
+    offstage.inspect({ actor: answer as () => void, change: answer as () => void });
+    const { jobId } = await offstage.spawn({ kind: 'listens' });
+    await clock.settle();
+    await offstage.cancel(jobId);
+    expect(await offstage.wait(jobId)).toMatchObject({ status: 'cancelled' });
+    await new Promise(setImmediate);
+    expect(stray.count).toBe(0);
+    const complaints = ['abort_listener.failed', 'inspector.failed', 'observer.failed', 'read_model.observer_failed'];
+    expect([...new Set(logged)].sort()).toEqual(complaints);
   });
 
   it('B57: an observer that reacts by causing events disturbs the order of nobody', async () => {

@@ -1,10 +1,10 @@
-/** A store in memory whose reads of single keys can be held up, for answers that come too late. */
+/** A store in memory whose reads can be held up, for answers that come too late or never. */
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';
 
 export interface HeldReads {
   readonly store: Store;
-  /** The next read, or with `all` every read from now on, waits until the returned function is called. */
+  /** The next read of a key, or with `all` every read from now on, waits until the returned function is called. */
   hold(which?: 'next' | 'all'): () => void;
 }
 
@@ -26,7 +26,10 @@ export function heldReads(): HeldReads {
         await passed();
         return inner.getMany(keys);
       },
-      range: (options) => inner.range(options),
+      async *range(options) {
+        if (gate?.which === 'all') await gate.opened;
+        yield* inner.range(options);
+      },
       batch: (operations, options) => inner.batch(operations, options),
       close: () => inner.close(),
     },

@@ -29,18 +29,20 @@ export const HOSTILE_ERRORS: readonly (readonly [string, () => unknown])[] = [
 export interface StrayErrors extends Disposable {
   /** Exceptions and rejections that nobody has caught since. */
   readonly count: number;
+  readonly errors: readonly unknown[];
 }
 
 export function strayErrors(): StrayErrors {
-  let count = 0;
-  const note = (): void => {
-    count += 1;
+  const errors: unknown[] = [];
+  const note = (error: unknown): void => {
+    errors.push(error);
   };
   process.on('uncaughtException', note);
   process.on('unhandledRejection', note);
   return {
+    errors,
     get count() {
-      return count;
+      return errors.length;
     },
     [Symbol.dispose]() {
       process.off('uncaughtException', note);

@@ -16,6 +16,7 @@ import { type RunOptions, run } from './run.ts';
 import { type ServeVerbOptions, serve } from './serve.ts';
 import { sessionsInterrupt } from './sessions-interrupt.ts';
 import { type SessionPromptOptions, sessionsPrompt } from './sessions-prompt.ts';
+import { printableLines } from './terminal.ts';
 
 /** A verb that was asked for: to be called once everything is parsed. */
 export interface Chosen {
@@ -32,13 +33,16 @@ const version = (): string => {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 };
 
+/** What is wrong with the words names them, and they may hold anything. */
+const writeUsage = (text: string): void => void process.stderr.write(printableLines(text));
+
 /**
  * @param choose is told which verb it is
  * @param options.isQuiet whoever parses says what is wrong, rather than the parser
  */
 export function buildProgram(choose: (chosen: Chosen) => void, options: { readonly isQuiet: boolean }): Command {
   const program = withCommonOptions(new Command('offstage'))
-    .configureOutput(options.isQuiet ? { writeErr: () => {} } : {})
+    .configureOutput({ writeErr: options.isQuiet ? () => {} : writeUsage })
     .description(
       'Durable background jobs: run commands as jobs; see, await, cancel and explain them; serve them with a dashboard.',
     )

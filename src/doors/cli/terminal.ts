@@ -76,6 +76,9 @@ export const printable = (text: string): string =>
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
     .trim();
 
+/** The same for text of several lines, which keeps them and what they begin with. */
+export const printableLines = (text: string): string => stripVTControlCharacters(text).replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, ' ');
+
 export function clipped(text: string, length: number): string {
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, Math.max(0, length - 1)).join('')}…`;

@@ -7,6 +7,7 @@
  */
 import type { OffstageEvent } from '../../model/events.ts';
 import type { OffstageError } from '../../model/offstage-error.ts';
+import { settleQuietly } from '../../model/settle-quietly.ts';
 import type { WireFields } from '../wire/rename.ts';
 import { EVENT_TYPES } from '../wire/wire-events.ts';
 import { Follower } from './follower.ts';
@@ -149,7 +150,7 @@ export class LiveClient implements Requester {
       if (!this.#callbacks.has(callback)) continue;
       try {
         const answer = callback(event);
-        if (answer instanceof Promise) answer.catch(report);
+        settleQuietly(answer, report);
       } catch (error) {
         report(error);
       }

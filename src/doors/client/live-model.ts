@@ -6,6 +6,7 @@
  */
 import { createStore } from '@xstate/store';
 import type { StopTimer } from '../../model/clock.ts';
+import { settleQuietly } from '../../model/settle-quietly.ts';
 import type { ClientClock } from './client-clock.ts';
 import type { LiveRows } from './live-rows.ts';
 import type { Connection, Live, LiveState } from './live-state.ts';
@@ -49,7 +50,7 @@ export class LiveModel implements Live {
     const subscription = this.#store.subscribe(({ context }) => {
       try {
         const answer = callback(context);
-        if (answer instanceof Promise) answer.catch(this.#report);
+        settleQuietly(answer, this.#report);
       } catch (error) {
         this.#report(error);
       }

@@ -26,6 +26,7 @@ import type { Changed, InterruptOptions, PromptAnswer, PromptOptions, PromptTick
 import type { ConfirmedAnswer, ConfirmOptions, RemoveOptions, StopOptions, StopReport } from '../../model/stop.ts';
 import { rename, type WireFields } from '../wire/rename.ts';
 import {
+  cancelledFromWire,
   cancelledManyFromWire,
   cardFromWire,
   healthFromWire,
@@ -34,7 +35,14 @@ import {
   spawnToWire,
 } from '../wire/wire-answers.ts';
 import { jobFromWire } from '../wire/wire-names.ts';
-import { promptAnswerFromWire, sessionFromWire, taskFromWire, ticketFromWire, workloadFromWire } from '../wire/wire-sessions.ts';
+import {
+  changedFromWire,
+  promptAnswerFromWire,
+  sessionFromWire,
+  taskFromWire,
+  ticketFromWire,
+  workloadFromWire,
+} from '../wire/wire-sessions.ts';
 import { confirmedFromWire, stopReportFromWire } from '../wire/wire-stop.ts';
 import type { OnPart, Requester } from './requester.ts';
 
@@ -54,6 +62,8 @@ export interface Cancelled {
   readonly status: JobStatus;
   /** Epoch milliseconds; null where the job had ended before. */
   readonly cancelRequestedAt: number | null;
+  /** Present when the store refuses: it is acted upon, and not stored yet. */
+  readonly durable?: false;
 }
 
 /** Which of the jobs are waited for, and how long. */
@@ -161,9 +171,7 @@ export class Verbs {
   }
 
   async cancelJob(jobId: string, options: CancelOptions = {}): Promise<Cancelled> {
-    const answer = await this.request('cancel_job', { job_id: jobId, ...reasonOf(options) });
-    const { status, cancel_requested_at: cancelRequestedAt } = answer;
-    return { jobId, status, cancelRequestedAt } as unknown as Cancelled;
+    return cancelledFromWire(await this.request('cancel_job', { job_id: jobId, ...reasonOf(options) }));
   }
 
   async cancelJobs(selector: CancelManySelector, options: CancelOptions = {}): Promise<CancelManyResult> {
@@ -342,7 +350,7 @@ export class Verbs {
   }
 
   async #change(action: string, fields: WireFields): Promise<Changed> {
-    return { changed: (await this.request(action, fields)).changed === true };
+    return changedFromWire(await this.request(action, fields));
   }
 }
 

@@ -4,6 +4,7 @@ import type { ActionSchema } from './action-schemas.ts';
 import {
   anything,
   before,
+  durable,
   flag,
   id,
   integer,
@@ -18,6 +19,7 @@ import {
   statusFilter,
   text,
   texts,
+  withOptional,
 } from './schema-words.ts';
 
 const jobId = id('Which job.');
@@ -104,11 +106,10 @@ export const JOB_SCHEMAS = {
     isForSessions: true,
     fields: { job_id: jobId, reason },
     required: ['job_id'],
-    answer: object({
-      job_id: { type: 'string' },
-      status: ref('JobStatus'),
-      cancel_requested_at: nullable({ type: 'number' }),
-    }),
+    answer: withOptional(
+      { job_id: { type: 'string' }, status: ref('JobStatus'), cancel_requested_at: nullable({ type: 'number' }) },
+      { durable },
+    ),
     example: { job_id: 'j1', reason: 'not needed any more' },
   },
   cancel_jobs: {
@@ -117,10 +118,11 @@ export const JOB_SCHEMAS = {
     isForSessions: true,
     fields: { job_ids: texts('These jobs.'), ...selection, reason },
     required: [],
-    answer: object(
+    answer: withOptional(
       Object.fromEntries(
         ['cancelled', 'cancelling', 'already_terminal', 'not_found'].map((name) => [name, listOf({ type: 'string' })]),
       ),
+      { durable },
     ),
     example: { job_ids: ['j1', 'j2'] },
   },

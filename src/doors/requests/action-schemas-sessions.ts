@@ -1,10 +1,24 @@
 /** Actions about sessions, as declared (ASC1). */
 import { LIMITS } from '../../model/limits.ts';
 import type { ActionSchema } from './action-schemas.ts';
-import { anything, before, flag, id, limit, listOf, nullable, object, oneOf, ref, type Schema, text } from './schema-words.ts';
+import {
+  anything,
+  before,
+  durable,
+  flag,
+  id,
+  limit,
+  listOf,
+  nullable,
+  object,
+  oneOf,
+  ref,
+  text,
+  withOptional,
+} from './schema-words.ts';
 
 const sessionId = id('Which session.');
-const changed: Schema = object({ changed: { type: 'boolean' } });
+const changed = withOptional({ changed: { type: 'boolean' } }, { durable });
 const hardness = {
   reason: text('Why; kept in the records of its jobs.'),
   force: flag('Nothing is given time to end by itself.'),
@@ -70,6 +84,7 @@ export const SESSION_SCHEMAS = {
         generation: { type: 'integer', description: 'The number of its turn; when it was accepted.' },
         ticket_id: { type: 'string', description: 'What it waits under; when it was queued.' },
         position: { type: 'integer', description: 'Its place in the line; when it was queued.' },
+        durable,
       },
       required: ['prompt_id'],
     },

@@ -2,7 +2,7 @@
 
 import { CARD_BADGES } from '../../model/cards.ts';
 import { JOB_STATUSES, TASK_STATES } from '../../model/records.ts';
-import { anything, listOf, nullable, object, ref, type Schema } from './schema-words.ts';
+import { anything, listOf, nullable, object, ref, type Schema, withOptional } from './schema-words.ts';
 
 const string: Schema = { type: 'string' };
 const number: Schema = { type: 'number' };
@@ -12,13 +12,6 @@ const maybe = nullable(string);
 const time: Schema = { type: 'number', description: 'Epoch milliseconds.' };
 const maybeTime = nullable(time);
 const any = anything('Any JSON.');
-
-/** What is always there, and what may be. */
-const withOptional = (always: Readonly<Record<string, Schema>>, more: Readonly<Record<string, Schema>>): Schema => ({
-  type: 'object',
-  properties: { ...always, ...more },
-  required: Object.keys(always),
-});
 
 const error = { error: maybe, error_code: maybe };
 

@@ -45,13 +45,16 @@ const WAITING: ReadonlySet<unknown> = new Set([
 export const isWaitingRequest = (request: unknown): boolean =>
   typeof request === 'object' && request !== null && WAITING.has((request as WireFields).action);
 
+/** To one that has closed its side only, and may still read. */
+const LEFT = 'the connection was closed by its client, so nothing waits for it any more';
+
 /** Handles one request, or what `parseRequest` made of it, and sends its answer. Never rejects. */
 export async function handle(offstage: Offstage, request: unknown, connection: Connection): Promise<void> {
   let requestId: JsonValue = null;
   const at = Date.now();
   const startedAt = performance.now();
   const gone = new AbortController();
-  const forget = connection.onClose(() => gone.abort());
+  const forget = connection.onClose(() => gone.abort(protocolError(LEFT)));
   let answer: WireFields | null = null;
   let failure: Frame | null = null;
   try {

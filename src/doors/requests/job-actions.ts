@@ -11,7 +11,7 @@ import type { CancelManySelector, ListQuery, SpawnOptions, WaitManyEntry } from 
 import { cutPoint } from '../wire/cut-point.ts';
 import { Page } from '../wire/page.ts';
 import type { WireFields } from '../wire/rename.ts';
-import { briefJobToWire, cancelledManyToWire, historyToWire, spawnFromWire } from '../wire/wire-answers.ts';
+import { briefJobToWire, cancelledManyToWire, cancelledToWire, historyToWire, spawnFromWire } from '../wire/wire-answers.ts';
 import { jobToWire } from '../wire/wire-names.ts';
 import { listInPortions, waitInPortions } from './many-jobs.ts';
 import type { Action, Request } from './request.ts';
@@ -112,8 +112,7 @@ const cancelJob: Action = async ({ offstage, fields }) => {
   const jobId = fields.requiredText('job_id');
   const options = RequestFields.present({ reason: fields.text('reason') });
   fields.refuseRest();
-  const job = await offstage.cancel(jobId, options);
-  return { job_id: job.jobId, status: job.status, cancel_requested_at: job.cancelRequestedAt };
+  return cancelledToWire(await offstage.cancel(jobId, options));
 };
 
 const cancelJobs: Action = async ({ offstage, fields }) => {

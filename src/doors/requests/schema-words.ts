@@ -53,6 +53,19 @@ export const object = (properties: Readonly<Record<string, Schema>>, description
   ...(description === undefined ? {} : { description }),
 });
 
+/** What is always there, and what may be. */
+export const withOptional = (always: Readonly<Record<string, Schema>>, more: Readonly<Record<string, Schema>>): Schema => ({
+  type: 'object',
+  properties: { ...always, ...more },
+  required: Object.keys(always),
+});
+
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 export const listOf = (items: Schema): Schema => ({ type: 'array', items });
 export const nullable = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
+
+/** On every answer about what has to be stored. */
+export const durable: Schema = {
+  type: 'boolean',
+  description: 'There, and false, while the store refuses: acted upon, not stored yet.',
+};

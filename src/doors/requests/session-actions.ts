@@ -9,7 +9,7 @@ import type { PromptOrigin } from '../../model/agent.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { LIMITS } from '../../model/limits.ts';
 import type { PromptOptions } from '../../model/session-requests.ts';
-import { promptAnswerToWire, sessionToWire, ticketToWire, workloadToWire } from '../wire/wire-sessions.ts';
+import { changedToWire, promptAnswerToWire, sessionToWire, ticketToWire, workloadToWire } from '../wire/wire-sessions.ts';
 import type { Action } from './request.ts';
 import { invalidField, RequestFields } from './request-fields.ts';
 import { onlyId, pageAnswer, rowQuery, wholeAnswer } from './row-answers.ts';
@@ -63,8 +63,7 @@ const interruptSession: Action = async ({ offstage, fields }) => {
   const sessionId = fields.requiredText('session_id');
   const options = RequestFields.present({ promptId: fields.text('prompt_id') });
   fields.refuseRest();
-  const { changed } = await offstage.sessions.interrupt(sessionId, options);
-  return { changed };
+  return changedToWire(await offstage.sessions.interrupt(sessionId, options));
 };
 
 const answerRequest: Action = async ({ offstage, fields }) => {
@@ -81,10 +80,8 @@ const answerRequest: Action = async ({ offstage, fields }) => {
 const listTickets: Action = async ({ offstage, fields }) =>
   wholeAnswer('tickets', await offstage.sessions.tickets(onlyId(fields, 'session_id')), ticketToWire);
 
-const cancelTicket: Action = async ({ offstage, fields }) => {
-  const { changed } = await offstage.sessions.cancelTicket(onlyId(fields, 'ticket_id'));
-  return { changed };
-};
+const cancelTicket: Action = async ({ offstage, fields }) =>
+  changedToWire(await offstage.sessions.cancelTicket(onlyId(fields, 'ticket_id')));
 
 const listWorkloads: Action = async ({ offstage, fields }) =>
   wholeAnswer('workloads', await offstage.workloads.list(onlyId(fields, 'session_id')), workloadToWire);
@@ -92,8 +89,7 @@ const listWorkloads: Action = async ({ offstage, fields }) =>
 const dismissWorkload: Action = async ({ offstage, fields }) => {
   const sessionId = fields.requiredText('session_id');
   const workloadId = onlyId(fields, 'workload_id');
-  const { changed } = await offstage.workloads.dismiss(sessionId, workloadId);
-  return { changed };
+  return changedToWire(await offstage.workloads.dismiss(sessionId, workloadId));
 };
 
 export const SESSION_ACTIONS = {

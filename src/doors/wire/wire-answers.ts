@@ -47,11 +47,20 @@ const PROCESS = {
   teardownAt: 'teardown_at',
 } as const satisfies Names<ProcessRecord>;
 
+/** Of the record, what a cancel acknowledges. */
+const CANCELLED = {
+  jobId: 'job_id',
+  status: 'status',
+  cancelRequestedAt: 'cancel_requested_at',
+  durable: 'durable',
+} as const satisfies Partial<Names<JobView>>;
+
 const CANCELLED_MANY = {
   cancelled: 'cancelled',
   cancelling: 'cancelling',
   alreadyTerminal: 'already_terminal',
   notFound: 'not_found',
+  durable: 'durable',
 } as const satisfies Names<CancelManyResult>;
 
 const STORE_HEALTH = {
@@ -88,6 +97,10 @@ export const cardFromWire = (wire: WireFields): Card => renameBack(wire, CARD) a
 
 export const processToWire = (record: ProcessRecord): WireFields => rename(record, PROCESS);
 export const processFromWire = (wire: WireFields): ProcessRecord => renameBack(wire, PROCESS) as unknown as ProcessRecord;
+
+export const cancelledToWire = (job: JobView): WireFields => rename(job, CANCELLED);
+export const cancelledFromWire = (wire: WireFields): Pick<JobView, keyof typeof CANCELLED> =>
+  renameBack(wire, CANCELLED) as unknown as Pick<JobView, keyof typeof CANCELLED>;
 
 export const cancelledManyToWire = (result: CancelManyResult): WireFields => rename(result, CANCELLED_MANY);
 

@@ -6,7 +6,7 @@
  */
 import type { SessionView, TaskView, TurnView, WorkloadView } from '../../model/activity.ts';
 import type { PendingRequest } from '../../model/records.ts';
-import type { PromptAnswer, PromptTicket } from '../../model/session-requests.ts';
+import type { Changed, PromptAnswer, PromptTicket } from '../../model/session-requests.ts';
 import { type KeysOfUnion, type Names, rename, renameBack, type WireFields } from './rename.ts';
 
 const SESSION = {
@@ -88,7 +88,10 @@ const PROMPT_ANSWER = {
   generation: 'generation',
   ticketId: 'ticket_id',
   position: 'position',
+  durable: 'durable',
 } as const satisfies Readonly<Record<KeysOfUnion<PromptAnswer>, string>>;
+
+const CHANGED = { changed: 'changed', durable: 'durable' } as const satisfies Names<Changed>;
 
 /** A part with names of its own; null stays null, and one that is not there stays away (WSE2). */
 function part(
@@ -127,3 +130,6 @@ export const ticketFromWire = (wire: WireFields): PromptTicket => renameBack(wir
 export const promptAnswerToWire = (answer: PromptAnswer): WireFields => rename(answer, PROMPT_ANSWER);
 export const promptAnswerFromWire = (wire: WireFields): PromptAnswer =>
   renameBack(wire, PROMPT_ANSWER) as unknown as PromptAnswer;
+
+export const changedToWire = (answer: Changed): WireFields => rename(answer, CHANGED);
+export const changedFromWire = (wire: WireFields): Changed => renameBack(wire, CHANGED) as unknown as Changed;
