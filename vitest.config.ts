@@ -4,8 +4,11 @@ const BROWSER = 'test/browser/**/*.test.ts';
 
 // `OFFSTAGE_XSTATE=production` runs the suite against xstate's production build: some of its checks exist only in one of the two. Programs
 // of their own load that build in any case, so the folders whose tests only start programs are not run a second time, nor is the browser, nor
-// what spoils input: that has to do with parsers, and with no chart.
-const PROGRAMS = [...['cli', 'crash', 'examples'].map((folder) => `test/${folder}/**`), 'property-tests/fuzz/**'];
+// what spoils input or judges facts: that has to do with parsers and checkers, and with no chart.
+const PROGRAMS = [
+  ...['cli', 'crash', 'examples', 'testing/simulation'].map((folder) => `test/${folder}/**`),
+  'property-tests/fuzz/**',
+];
 const isProduction = process.env.OFFSTAGE_XSTATE === 'production';
 if (isProduction) process.env.NODE_ENV = 'production';
 

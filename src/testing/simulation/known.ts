@@ -89,6 +89,7 @@ export class Known {
   /** What the last fact changed of the stored jobs; empty for facts that change none. */
   changes: readonly JobChange[] = [];
   readonly #jobs = new Map<string, StoredJob>();
+  readonly #refused = new Set<string>();
   readonly #jobIdOfRow = new Map<string, string>();
   readonly #sessions = new Map<string, SessionRow>();
   readonly #tasks = new Map<string, TaskRow>();
@@ -103,6 +104,10 @@ export class Known {
   /** Jobs in the store now, by id. */
   get jobs(): ReadonlyMap<string, StoredJob> {
     return this.#jobs;
+  }
+  /** Jobs that lie in the store and were refused: for the engine there are none of that id, until its next start. */
+  get refused(): ReadonlySet<string> {
+    return this.#refused;
   }
   get sessions(): ReadonlyMap<string, SessionRow> {
     return this.#sessions;
@@ -152,6 +157,7 @@ export class Known {
       case 'wrote':
         if (fact.outcome === 'failed') return;
         this.changes = this.#apply(fact.operations);
+        this.#doubt(fact.outcome === 'denied');
         if (fact.sync) this.syncedSeq = this.seq;
         return;
       case 'asked':
@@ -170,6 +176,14 @@ export class Known {
         return;
       default:
         this.#learnOfWork(fact);
+    }
+  }
+
+  /** Births of a batch that was denied are refused, and taken back by the next one. */
+  #doubt(isDenied: boolean): void {
+    for (const { jobId, before } of this.changes) {
+      if (isDenied && before === null) this.#refused.add(jobId);
+      else this.#refused.delete(jobId);
     }
   }
 
@@ -223,6 +237,7 @@ export class Known {
   }
 
   #forgetLife(): void {
+    this.#refused.clear();
     this.#bodies.clear();
     this.#agents.clear();
   }

@@ -39,7 +39,9 @@ export function stopOf(asked: FactOf<'asked'>, askedAt: number, reasons: EndReas
   const isOf = (sessionId: string): boolean => reasons.covers(scope, sessionId, known);
   const bodies = [...known.bodies].filter(([, { settled, called }]) => settled === null && isCovered(called.jobId));
   const agents = [...known.agents].filter(([, agent]) => isOwn(agent) && isLoaded(agent) && isOf(agent.started.sessionId));
-  const jobs = [...known.jobs.values()].filter(({ record }) => !isTerminal(record.status) && coversJob(scope, record));
+  const jobs = [...known.jobs.values()].filter(
+    ({ record }) => !isTerminal(record.status) && !known.refused.has(record.jobId) && coversJob(scope, record),
+  );
   const atWork = [...known.sessions.values()].filter(
     ({ sessionId, state }) => isOf(sessionId) && (state === 'running' || state === 'waiting_for_input'),
   );
