@@ -153,7 +153,9 @@ export class AskBook {
   /** Of the prompt that waits under that id; null: nobody has asked for it. */
   originOf(sessionId: string, promptId: string): 'human' | 'synthetic' | null {
     const asks = [...this.#asks.values()].filter((ask) => ask.sessionId === sessionId);
-    const ask = asks.find((one) => one.promptId === promptId);
+    // One that was refused may have been asked for again, by somebody else.
+    const named = asks.filter((one) => one.promptId === promptId);
+    const ask = named.find(({ refused }) => refused === null) ?? named[0];
     if (ask !== undefined) return ask.origin;
     if (isNoticeId(promptId)) return null;
     const nameless = new Set(asks.filter((one) => one.promptId === null && one.mayQueue).map(({ origin }) => origin));
