@@ -22,6 +22,8 @@ it.each([
   ['without any grace the end of a cancel is stored before its request is told', 1_000_352, [54, 68, 71, 93, 101]],
   // Nothing was broken but the checker of G10.
   ['an agent that speaks in the very instant in which it is given up', 1_000_776, [20, 36, 52, 97, 102, 103, 108, 109, 110]],
+  // Nothing was broken but the checker of G14.
+  ['a wait for any names an id that is given to a job only afterwards', 6_004_233, [4, 6]],
 ] as const)('%s (seed %i)', async (_what, seed, only) => {
   const { violation } = await simulate({ seed, steps: 1_000, only });
   expect(violation).toBeNull();
