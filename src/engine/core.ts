@@ -134,11 +134,11 @@ export class Core {
         roomForCreations: () => this.onRoom(),
         mayBeStored: (job) => this.rows.hide(job.base.ordinal),
         storeFailed: (error) => {
-          this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
+          this.system.tell({ type: 'store.failed', message: String((error as Error).message) });
           this.report('store.failed', error);
         },
         storeRecovered: () => {
-          this.system.supervisor.send({ type: 'store.recovered' });
+          this.system.tell({ type: 'store.recovered' });
           settings.log('info', 'store.recovered', {});
         },
         effectFailed: (error) => this.report('effect.failed', error),
@@ -163,7 +163,7 @@ export class Core {
 
   /** Nothing is read or written any more, and nobody is left waiting: the store is closed next. */
   closed(): void {
-    this.system.supervisor.send({ type: 'engine.closed' });
+    this.system.tell({ type: 'engine.closed' });
     this.system.stop();
     this.#calls.refuseAll(offstageError('engine.closing', {}));
   }
@@ -259,9 +259,7 @@ export class Core {
 
   /** Agents that were told to end and are not seen to, more or fewer by one. */
   countDetachedAgents(by: 1 | -1): void {
-    const { supervisor } = this.system;
-    // After close nobody counts any more, and XState complains about events to an actor that is done.
-    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
+    this.system.tell({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
   }
 
   #ended(change: Change, durable: boolean): void {
