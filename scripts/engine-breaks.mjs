@@ -371,6 +371,41 @@ export const BREAKS = [
     find: 'return this.#sessions.cached(row.sessionId) ?? row;',
     replace: 'return this.#core.liveness.find(row.sessionId)?.row ?? this.#sessions.cached(row.sessionId) ?? row;',
   },
+  {
+    name: 'a ticket that was cancelled is said to be lost after a crash',
+    guarantee: 'G7',
+    file: 'src/engine/ticket-line.ts',
+    find: '        changes: [],\n        rows: [removeTicketOperation(ticket.ticketId)],',
+    replace: '        changes: [],\n        rows: [],',
+  },
+  {
+    name: 'a prompt that waits is not synced',
+    guarantee: 'G7',
+    file: 'src/engine/ticket-line.ts',
+    find: '        mustSync: true,\n        isCreation: true,',
+    replace: '        isCreation: true,',
+  },
+  {
+    name: 'a lost ticket is reported by every start',
+    guarantee: 'G7',
+    file: 'src/engine/recover-sessions.ts',
+    find: '      steps.push(() => ({ operations: [removeTicketOperation(ticketId)] }));\n',
+    replace: '      void ticketId;\n',
+  },
+  {
+    name: 'the notices of a removed session stay',
+    guarantee: 'G7',
+    file: 'src/engine/removal-batch.ts',
+    find: '    operations.push(...(await removeNoticesOperations(core.store, sessionId)));\n',
+    replace: '    void removeNoticesOperations;\n',
+  },
+  {
+    name: 'a job whose body is at work still is pruned',
+    guarantee: 'G7',
+    file: 'src/engine/retention.ts',
+    find: '          !core.jobs.has(base.jobId) &&\n',
+    replace: '',
+  },
 
   // G8: order of starts, limits, slots that balance.
   {
@@ -428,6 +463,13 @@ export const BREAKS = [
     file: 'src/engine/lane.ts',
     find: 'let after = this.tail;',
     replace: 'let after: LaneItem | null = null;',
+  },
+  {
+    name: 'a body that was woken to unwind is resumed once more',
+    guarantee: 'G8',
+    file: 'src/engine/pool.ts',
+    find: "    this.#leaveResumes(place);\n    place.phase = 'unwinding';",
+    replace: "    place.phase = 'unwinding';",
   },
 
   // G9: one order, gapless.
@@ -587,6 +629,13 @@ export const BREAKS = [
     file: 'src/machines/session-activity.ts',
     find: 'context.stuck.length === 0 && (context.turns.length === 0 || params.takesHandoff),',
     replace: 'context.turns.length === 0 || params.takesHandoff,',
+  },
+  {
+    name: 'a ticket that could not be served goes to the end of its line',
+    guarantee: 'G10',
+    file: 'src/engine/prompts.ts',
+    find: 'session.tickets.splice(place, 0, ticket);',
+    replace: 'session.tickets.push(ticket);',
   },
 
   // G11: activity is what the facts come to.
@@ -784,6 +833,14 @@ export const BREAKS = [
     find: 'const tickets = found.live === null ? [] : prompts.line.takeAll(found.live);',
     replace: 'const tickets = found.live === null ? [] : prompts.line.takeAll(found.live).slice(0, 0);',
   },
+  {
+    name: 'the intent to end an agent is not stored with the decision',
+    guarantee: 'G13',
+    test: 'test/engine/teardown-intents.test.ts',
+    file: 'src/engine/agent-runner.ts',
+    find: '      return execution.hasProcessRow ? [execution.processRow(at)] : [];',
+    replace: '      return [];',
+  },
 
   // G14: a waiter settles exactly once.
   {
@@ -943,5 +1000,19 @@ export const BREAKS = [
     file: 'src/engine/commit-loop.ts',
     find: '      this.#guard(() => transaction.effects?.(false));\n',
     replace: '',
+  },
+  {
+    name: 'an interrupt that is ignored is never closed',
+    guarantee: 'G16',
+    file: 'src/engine/turns.ts',
+    find: 'this.#core.settings.interruptGraceMs, () => this.#closeAlone(session, prompt, reason)',
+    replace: 'Number.POSITIVE_INFINITY, () => this.#closeAlone(session, prompt, reason)',
+  },
+  {
+    name: 'what a cancelled body had reported is lost',
+    guarantee: 'G16',
+    file: 'src/engine/body-runner.ts',
+    find: 'event.result.text === null && partial !== null;',
+    replace: 'event.result.text !== null && partial === null;',
   },
 ];
