@@ -19,6 +19,7 @@ import { CommitLoop } from './commit-loop.ts';
 import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Inspection } from './inspection.ts';
+import { KeptCards } from './kept-cards.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
 import { Liveness } from './liveness.ts';
@@ -63,6 +64,7 @@ export class Core {
   readonly registry = new ExecutionRegistry();
   readonly lineage = new Lineage();
   readonly epochs = new StopEpochs();
+  readonly keptCards: KeptCards;
   readonly pool: Pool;
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
@@ -95,6 +97,7 @@ export class Core {
     this.leftovers = new Map(start.leftovers?.map((record) => [record.executionId, record]));
     this.settings = settings;
     this.store = store;
+    this.keptCards = new KeptCards(store);
     this.executors = executors;
     this.rows = new JobRows(store, settings.log, (jobId) => this.jobs.get(jobId)?.committed === null);
     this.epoch = settings.ids.id('epoch');

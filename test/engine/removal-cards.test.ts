@@ -1,5 +1,5 @@
 /** Cards and notices when sessions are removed (RMB1, RMB2; spec 9). */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cardIdOf } from '../../src/model/cards.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';
@@ -67,4 +67,48 @@ it('a job that is pruned after its caller was removed leaves no card of it', asy
   expect((await offstage.cards.get(cardIdOf(jobId))).sessionId).toBe('caller');
   await offstage.prune({ maxJobs: 0 });
   expect(await keysBelow(store, ['k/', 'w/'])).toEqual(['w/~']);
+});
+
+describe('KCD1: a card is kept for nobody who is gone', () => {
+  const orders: readonly [string, (remove: (sessionId: string) => Promise<unknown>) => Promise<unknown>][] = [
+    ['before the host is', (remove) => remove('caller').then(() => remove('host'))],
+    ['in the same tick as the host is', (remove) => Promise.all([remove('caller'), remove('host')])],
+    ['right after the host is', (remove) => Promise.all([remove('host'), remove('caller')])],
+  ];
+  it.each(orders)('where the caller is removed %s', async (_, removeBoth) => {
+    const store = memoryStore();
+    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { offstage } = lab;
+    await offstage.tasks.create({ taskId: 't' });
+    await lab.create('caller', 't');
+    await lab.create('host', 't');
+    const { jobId } = await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
+    await lab.settled();
+    const removing = removeBoth((sessionId) => offstage.sessions.remove(sessionId, { confirm: true }));
+    await lab.settled();
+    await removing;
+    await expect(offstage.cards.get(cardIdOf(jobId))).rejects.toMatchObject({ code: 'card.not_found' });
+    expect(await keysBelow(store, ['k/', 'w/'])).toEqual(['w/~']);
+  });
+
+  it.each([
+    ['the caller', 'caller'],
+    ['the session that it ran on', 'host'],
+  ])('where %s is removed while its job is pruned', async (_, sessionId) => {
+    const store = memoryStore();
+    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { offstage } = lab;
+    await offstage.tasks.create({ taskId: 't' });
+    await lab.create('caller', 't');
+    await lab.create('host', 't');
+    await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
+    await offstage.spawn({ kind: 'echo', sessionId: 'host' });
+    await lab.settled();
+    const both = Promise.all([offstage.prune({ maxJobs: 0 }), offstage.sessions.remove(sessionId, { confirm: true })]);
+    await lab.settled();
+    await both;
+    const kept = await keysBelow(store, ['w/']);
+    expect(kept.filter((key) => key.startsWith(`w/${sessionId}/`))).toEqual([]);
+    expect((await keysBelow(store, ['k/'])).length).toBe(kept.length - 1);
+  });
 });

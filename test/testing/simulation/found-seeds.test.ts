@@ -18,6 +18,12 @@ it.each([
     2_001_773,
     [524, 534, 535, 539, 569, 570, 571, 572, 575, 578, 579],
   ],
+  // test/engine/removal-cards.test.ts, KCD1
+  [
+    'the card of a job stayed where its session and the one that had asked for it were removed at once',
+    5_000_322,
+    [32, 176, 178, 180, 184, 379, 488],
+  ],
   // Nothing was broken but the checker of G3.
   ['without any grace the end of a cancel is stored before its request is told', 1_000_352, [54, 68, 71, 93, 101]],
   // Nothing was broken but the checker of G10.

@@ -1,10 +1,10 @@
 /**
  * Whether the rows of sessions, tickets, notices and agents fit what is shown, and each other.
  *
- * ROW1  The prompts that are stored as waiting are those that wait, but for one of each session that is on its way to its agent.
- * ROW2  What belongs to a session goes with it: its tickets, notices and kept cards, and the name of its conversation.
- * ROW3  What leads to a session is there exactly where it leads: under its task, and marked when a start has to settle it.
- * ROW4  Of an agent that has gone no process is stored, once none is being ended any more; of the agent of a job, once that has ended.
+ * RIP1  The prompts that are stored as waiting are those that wait, but for one of each session that is on its way to its agent.
+ * RIP2  What belongs to a session goes with it: its tickets, notices and kept cards, and the name of its conversation.
+ * RIP3  What leads to a session is there exactly where it leads: under its task, and marked when a start has to settle it.
+ * RIP4  Of an agent that has gone no process is stored, once none is being ended any more; of the agent of a job, once that has ended.
  */
 import { isTerminal } from '../../../model/records.ts';
 import { decodeId } from '../../../persistence/key-encoding.ts';
