@@ -5,6 +5,7 @@
  *       them, unless the runs were used up.
  * SHR2  Steps are only left out: those that stay keep their numbers, and so their chance (WLD1).
  */
+import { checkWorld } from './check-simulation.ts';
 import { type SimulationOptions, type SimulationResult, simulate } from './simulate.ts';
 
 /** With more of them than this, trying all pairs takes too long. */
@@ -23,11 +24,12 @@ export interface Shrunk {
 /**
  * Leaves out steps of a run that broke a guarantee, as long as it is broken without them: halves first, then ever smaller parts.
  * @param maxRuns worlds to be run at most; default 3,000
- * @throws Error when the run breaks nothing
+ * @throws Error when the run breaks nothing; OffstageError `config.invalid` for options
  * @example
  * const { only } = await shrink({ seed: 7, steps: 2_000 });
  */
-export async function shrink(options: SimulationOptions, maxRuns = 3_000): Promise<Shrunk> {
+export async function shrink(given: SimulationOptions, maxRuns = 3_000): Promise<Shrunk> {
+  const options = checkWorld(given);
   const { seed, steps = 1_000 } = options;
   let runs = 0;
   const attempt = (only: readonly number[]): Promise<SimulationResult> => {
