@@ -6,7 +6,7 @@
  */
 import { checkMany, ofWorld } from './check-simulation.ts';
 import type { Fact } from './facts.ts';
-import { shrink } from './shrink.ts';
+import { shrinkFrom } from './shrink.ts';
 import { type FoundViolation, type SimulationOptions, simulate } from './simulate.ts';
 import { isAbout, lineOf } from './trace.ts';
 
@@ -87,9 +87,12 @@ async function explained(world: OneWorld, found: FoundViolation): Promise<Failur
 
 /** Null: it is told as it is. */
 async function shrunk(world: OneWorld, say: (line: string) => void): Promise<readonly number[] | null> {
-  if (world.shrinks === false || (await simulate(worldOf(world))).violation === null) return world.only ?? null;
+  if (world.shrinks === false) return world.only ?? null;
+  const whole = await simulate(worldOf(world));
+  const { violation } = whole;
+  if (violation === null) return world.only ?? null;
   say('Steps that are not needed are left out …');
-  const { only, runs } = await shrink(worldOf(world));
+  const { only, runs } = await shrinkFrom(worldOf(world), { ...whole, violation });
   say(`After ${runs} worlds these are left of ${world.only?.length ?? world.steps}: ${only.join(',')}`);
   return only;
 }
