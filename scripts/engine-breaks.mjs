@@ -185,9 +185,9 @@ export const BREAKS = [
   {
     name: 'a card does not outlive the pruning of its job',
     guarantee: 'G4',
-    file: 'src/engine/retention.ts',
-    find: '(gone.has(callerOf(job.base)) ? [] : keepCardOperations(job))',
-    replace: '(gone.has(callerOf(job.base)) ? keepCardOperations(job) : [])',
+    file: 'src/engine/kept-cards.ts',
+    find: '.flatMap(keepCardOperations);',
+    replace: '.flatMap((): StoreOperation[] => []);',
   },
 
   // G5: a crash loses nothing that was acknowledged, revives nothing, runs nothing twice.
