@@ -401,13 +401,6 @@ export const BREAKS = [
     replace: '      void ticketId;\n',
   },
   {
-    name: 'the notices of a removed session stay',
-    guarantee: 'G7',
-    file: 'src/engine/removal-batch.ts',
-    find: '    operations.push(...(await removeNoticesOperations(core.store, sessionId)));\n',
-    replace: '    void removeNoticesOperations;\n',
-  },
-  {
     name: 'a job whose body is at work still is pruned',
     guarantee: 'G7',
     file: 'src/engine/retention.ts',
@@ -417,6 +410,7 @@ export const BREAKS = [
   {
     name: 'removals and prunings that meet do not take turns over the cards that they keep',
     guarantee: 'G7',
+    test: 'test/engine/removal-cards.test.ts',
     file: 'src/engine/kept-cards.ts',
     find: 'const mine = this.#last.catch(() => {}).then(act);',
     replace: 'const mine = act();',
@@ -424,6 +418,7 @@ export const BREAKS = [
   {
     name: 'a card is kept for a conversation that was removed before',
     guarantee: 'G7',
+    test: 'test/engine/removal-cards.test.ts',
     file: 'src/engine/kept-cards.ts',
     find: 'jobs.filter(({ base }) => !gone.has(callerOf(base))).flatMap(',
     replace: 'jobs.filter(() => gone.size >= 0).flatMap(',

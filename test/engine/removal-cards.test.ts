@@ -4,6 +4,7 @@ import { cardIdOf } from '../../src/model/cards.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { gate } from '../support/executors.ts';
+import { keptStore } from '../support/kept-store.ts';
 import { sessionLab } from '../support/sessions.ts';
 
 async function keysBelow(store: Store, letters: readonly string[]): Promise<readonly string[]> {
@@ -33,6 +34,24 @@ it('RMB1: cards of a removed conversation go with it, pruned ones and notices to
   }
   // What is left is the permanent upper end of the range.
   expect(await keysBelow(store, ['k/', 'u/', 'w/'])).toEqual(['w/~']);
+});
+
+it('RMB1: so do notices that nobody in this process can tell', async () => {
+  const kept = keptStore(memoryStore());
+  const options = { notices: true, executors: { echo: async () => 'done' } };
+  const first = await sessionLab({ ...options, store: kept.open(), names: ['special'] });
+  await (await first.create('s', undefined, 'special')).ask('begin');
+  await first.offstage.spawn({ kind: 'echo', sessionId: 's' });
+  await first.settled();
+  await first[Symbol.asyncDispose]();
+  const store = kept.open();
+  await using second = await sessionLab({ ...options, store });
+  await second.settled();
+  expect(await keysBelow(store, ['u/'])).toHaveLength(1);
+  const removing = second.offstage.sessions.remove('s', { confirm: true });
+  await second.settled();
+  expect(await removing).toEqual({ done: true });
+  expect(await keysBelow(store, ['u/'])).toEqual([]);
 });
 
 it('RMB2: the card of a job that ran in a removed session stays with the conversation that asked for it', async () => {
