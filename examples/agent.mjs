@@ -30,7 +30,7 @@ A prompt is a script, one step per line; a line that is no step is repeated. Dur
   /forget DURATION [KIND]        the same, but tells nobody when it ends
   /twice                         from now on tells the end of all work twice
   /out-of-turn DURATION          speaks once more that much later, without being asked
-  /permission                    asks whether it may
+  /permission [words]            asks whether it may
   /spawn [setsid]                starts a real child process that sleeps; with setsid in a session of its own
   /refuse                        ends the turn: refused
   /fail                          ends the turn: an error
@@ -176,9 +176,9 @@ class Conversation {
     }, ms);
   }
 
-  async ask(signal) {
+  async ask(title, signal) {
     await this.state('requires_action');
-    const answer = await this.#voice.ask(signal);
+    const answer = await this.#voice.ask(title, signal);
     await this.state('running');
     await this.say(`The answer is ${answer}.`, signal);
   }
@@ -202,7 +202,7 @@ const STEPS = {
   '/forget': (conversation, [length, kind]) => conversation.launch(duration(length), kindOf(kind), true),
   '/twice': () => behave({ tellsTwice: true }),
   '/out-of-turn': (conversation, [length]) => conversation.speakLater(duration(length)),
-  '/permission': (conversation, _, signal) => conversation.ask(signal),
+  '/permission': (conversation, words, signal) => conversation.ask(words.join(' ') || 'May I?', signal),
   async '/spawn'(conversation, [where]) {
     const child = spawn('sleep', ['600'], { detached: where === 'setsid', stdio: 'ignore' });
     await conversation.say(`Started process ${child.pid}.`);
@@ -251,8 +251,8 @@ function v1Voice(client, sessionId) {
     launched: (toolCallId, kind) => tell({ sessionUpdate: 'tool_call', toolCallId, ...TOOLS[kind], status: 'in_progress' }),
     finished: (toolCallId) => tell({ sessionUpdate: 'tool_call_update', toolCallId, status: 'completed' }),
     state: async () => {},
-    async ask(cancellationSignal) {
-      const toolCall = { toolCallId: `tool_${randomUUID()}`, title: 'May I?' };
+    async ask(title, cancellationSignal) {
+      const toolCall = { toolCallId: `tool_${randomUUID()}`, title };
       const asked = { sessionId, toolCall, options: OPTIONS };
       const { outcome } = await client.request(v1.methods.client.session.requestPermission, asked, { cancellationSignal });
       return outcome.optionId ?? outcome.outcome;
@@ -310,8 +310,8 @@ function v2Voice(client, sessionId) {
       const error = message === undefined ? {} : { error: { code: -32_603, message } };
       return tell({ sessionUpdate: 'state_update', state, background: live.map(listed), ...why, ...error });
     },
-    async ask(cancellationSignal) {
-      const asked = { sessionId, title: 'May I?', options: OPTIONS };
+    async ask(title, cancellationSignal) {
+      const asked = { sessionId, title, options: OPTIONS };
       const { outcome } = await client.request(v2.methods.client.session.requestPermission, asked, { cancellationSignal });
       return outcome.optionId ?? outcome.outcome;
     },

@@ -235,7 +235,7 @@ const ACTS = [
 
   /** Asks whether it may; after a while it gets its answer, if nobody has given one. */
   async function permission(stage) {
-    await stage.prompt('release manager', 'say I would like to push the tag v2.4.0.', '/permission', 'say Done.');
+    await stage.prompt('release manager', 'say The release is ready.', '/permission Push the tag v2.4.0', 'say Done.');
     await stage.until(async () => (await stage.look('release manager')).pending !== null);
     const { sessionId, pending } = await stage.look('release manager');
     await stage.pause(40 * SECOND);

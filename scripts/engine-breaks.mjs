@@ -185,9 +185,9 @@ export const BREAKS = [
   {
     name: 'a card does not outlive the pruning of its job',
     guarantee: 'G4',
-    file: 'src/engine/retention.ts',
-    find: '(gone.has(callerOf(job.base)) ? [] : keepCardOperations(job))',
-    replace: '(gone.has(callerOf(job.base)) ? keepCardOperations(job) : [])',
+    file: 'src/engine/kept-cards.ts',
+    find: '.flatMap(keepCardOperations);',
+    replace: '.flatMap((): StoreOperation[] => []);',
   },
 
   // G5: a crash loses nothing that was acknowledged, revives nothing, runs nothing twice.
@@ -240,6 +240,14 @@ export const BREAKS = [
     file: 'src/persistence/job-rows.ts',
     find: "if (base.isLarge) operations.push({ type: 'put', key: KEYS.large(base.ordinal), value: encodeLargePart(base) });",
     replace: '',
+  },
+  {
+    name: 'recovery does not say that a process of the job may still be at work',
+    guarantee: 'G5',
+    test: 'test/actors/supervisor.test.ts',
+    file: 'src/actors/job-actor.ts',
+    find: 'message: CRASH_MESSAGE, detail }),',
+    replace: 'message: CRASH_MESSAGE, detail: detail === null ? null : null }),',
   },
 
   // G6: the session of a job never changes.
@@ -371,6 +379,50 @@ export const BREAKS = [
     find: 'return this.#sessions.cached(row.sessionId) ?? row;',
     replace: 'return this.#core.liveness.find(row.sessionId)?.row ?? this.#sessions.cached(row.sessionId) ?? row;',
   },
+  {
+    name: 'a ticket that was cancelled is said to be lost after a crash',
+    guarantee: 'G7',
+    file: 'src/engine/ticket-line.ts',
+    find: '        changes: [],\n        rows: [removeTicketOperation(ticket.ticketId)],',
+    replace: '        changes: [],\n        rows: [],',
+  },
+  {
+    name: 'a prompt that waits is not synced',
+    guarantee: 'G7',
+    file: 'src/engine/ticket-line.ts',
+    find: '        mustSync: true,\n        isCreation: true,',
+    replace: '        isCreation: true,',
+  },
+  {
+    name: 'a lost ticket is reported by every start',
+    guarantee: 'G7',
+    file: 'src/engine/recover-sessions.ts',
+    find: '      steps.push(() => ({ operations: [removeTicketOperation(ticketId)] }));\n',
+    replace: '      void ticketId;\n',
+  },
+  {
+    name: 'a job whose body is at work still is pruned',
+    guarantee: 'G7',
+    file: 'src/engine/retention.ts',
+    find: '          !core.jobs.has(base.jobId) &&\n',
+    replace: '',
+  },
+  {
+    name: 'removals and prunings that meet do not take turns over the cards that they keep',
+    guarantee: 'G7',
+    test: 'test/engine/removal-cards.test.ts',
+    file: 'src/engine/kept-cards.ts',
+    find: 'const mine = this.#last.catch(() => {}).then(act);',
+    replace: 'const mine = act();',
+  },
+  {
+    name: 'a card is kept for a conversation that was removed before',
+    guarantee: 'G7',
+    test: 'test/engine/removal-cards.test.ts',
+    file: 'src/engine/kept-cards.ts',
+    find: 'jobs.filter(({ base }) => !gone.has(callerOf(base))).flatMap(',
+    replace: 'jobs.filter(() => gone.size >= 0).flatMap(',
+  },
 
   // G8: order of starts, limits, slots that balance.
   {
@@ -428,6 +480,21 @@ export const BREAKS = [
     file: 'src/engine/lane.ts',
     find: 'let after = this.tail;',
     replace: 'let after: LaneItem | null = null;',
+  },
+  {
+    name: 'a body that was woken to unwind is resumed once more',
+    guarantee: 'G8',
+    file: 'src/engine/pool.ts',
+    find: "    this.#leaveResumes(place);\n    place.phase = 'unwinding';",
+    replace: "    place.phase = 'unwinding';",
+  },
+  {
+    name: 'what a body waits for goes no earlier',
+    guarantee: 'G8',
+    test: 'test/engine/nested-waits.test.ts',
+    file: 'src/engine/waiting.ts',
+    find: '    for (const target of targets) pool.expedite(target.place);\n',
+    replace: '',
   },
 
   // G9: one order, gapless.
@@ -495,6 +562,14 @@ export const BREAKS = [
     guarantee: 'G9',
     file: 'src/engine/event-reader.ts',
     find: 'if (event.seq !== cursor + 1) yield resyncTo(event.seq - 1);',
+    replace: '',
+  },
+  {
+    name: 'a slow reader is not told that it has missed activity',
+    guarantee: 'G9',
+    test: 'test/engine/events.test.ts',
+    file: 'src/engine/event-reader.ts',
+    find: '            yield resyncTo(cursor);\n',
     replace: '',
   },
 
@@ -587,6 +662,21 @@ export const BREAKS = [
     file: 'src/machines/session-activity.ts',
     find: 'context.stuck.length === 0 && (context.turns.length === 0 || params.takesHandoff),',
     replace: 'context.turns.length === 0 || params.takesHandoff,',
+  },
+  {
+    name: 'a ticket that could not be served goes to the end of its line',
+    guarantee: 'G10',
+    file: 'src/engine/prompts.ts',
+    find: 'session.tickets.splice(place, 0, ticket);',
+    replace: 'session.tickets.push(ticket);',
+  },
+  {
+    name: 'what an agent says after it was ended counts',
+    guarantee: 'G10',
+    test: 'test/scenarios/liveness-accounting.test.ts',
+    file: 'src/engine/frame-intake.ts',
+    find: '    if (execution.hasRetired) return;\n',
+    replace: '',
   },
 
   // G11: activity is what the facts come to.
@@ -717,6 +807,14 @@ export const BREAKS = [
     find: '({ told: params.value, taskSeq: context.taskSeq + 1 })',
     replace: '({ told: params.value, taskSeq: context.taskSeq })',
   },
+  {
+    name: 'a program uses up what a person has to be told of',
+    guarantee: 'G12',
+    test: 'test/scenarios/liveness-handoff.test.ts',
+    file: 'src/engine/turns.ts',
+    find: "if (prompt.request.origin === 'human') this.#host.states",
+    replace: 'this.#host.states',
+  },
 
   // G13: stop reaches everything of its task, nothing of another's.
   {
@@ -784,6 +882,30 @@ export const BREAKS = [
     find: 'const tickets = found.live === null ? [] : prompts.line.takeAll(found.live);',
     replace: 'const tickets = found.live === null ? [] : prompts.line.takeAll(found.live).slice(0, 0);',
   },
+  {
+    name: 'the intent to end an agent is not stored with the decision',
+    guarantee: 'G13',
+    test: 'test/engine/teardown-intents.test.ts',
+    file: 'src/engine/agent-runner.ts',
+    find: '      return execution.hasProcessRow ? [execution.processRow(at)] : [];',
+    replace: '      return [];',
+  },
+  {
+    name: 'a stop by force leaves what lies below a grace',
+    guarantee: 'G13',
+    test: 'test/scenarios/stop-reports.test.ts',
+    file: 'src/engine/stops.ts',
+    find: 'if (options.isForced) canceller.force(all);',
+    replace: 'if (options.isForced) canceller.force(jobs);',
+  },
+  {
+    name: 'a stop puts a task to review while another session of it runs',
+    guarantee: 'G13',
+    test: 'test/scenarios/stop-reports.test.ts',
+    file: 'src/engine/stops.ts',
+    find: 'if (!isAtWork) await sessions.setTaskState',
+    replace: 'if (!isAtWork || true) await sessions.setTaskState',
+  },
 
   // G14: a waiter settles exactly once.
   {
@@ -830,6 +952,14 @@ export const BREAKS = [
     file: 'src/engine/waiters.ts',
     find: 'for (const waiter of taken(job)) waiter.settle(view);',
     replace: 'for (const waiter of [...taken(job)].slice(0, 1)) waiter.settle(view);',
+  },
+  {
+    name: 'a body that has waited once is said to wait for ever',
+    guarantee: 'G14',
+    test: 'test/engine/wait-cycles.test.ts',
+    file: 'src/engine/waiting.ts',
+    find: '      this.#removeEdges(waiterId, targetIds);\n',
+    replace: '',
   },
 
   // G15: no body after the end, unless the record says so.
@@ -943,5 +1073,27 @@ export const BREAKS = [
     file: 'src/engine/commit-loop.ts',
     find: '      this.#guard(() => transaction.effects?.(false));\n',
     replace: '',
+  },
+  {
+    name: 'an interrupt that is ignored is never closed',
+    guarantee: 'G16',
+    file: 'src/engine/turns.ts',
+    find: 'this.#core.settings.interruptGraceMs, () => this.#closeAlone(session, prompt, reason)',
+    replace: 'Number.POSITIVE_INFINITY, () => this.#closeAlone(session, prompt, reason)',
+  },
+  {
+    name: 'what a cancelled body had reported is lost',
+    guarantee: 'G16',
+    file: 'src/engine/body-runner.ts',
+    find: 'event.result.text === null && partial !== null;',
+    replace: 'event.result.text !== null && partial === null;',
+  },
+  {
+    name: 'a stopped timer keeps its process alive',
+    guarantee: 'G16',
+    test: 'test/actors/timer-service.test.ts',
+    file: 'src/actors/timer-service.ts',
+    find: 'if (callback !== null && !entry.isBackground) this.#foreground -= 1;',
+    replace: 'if (callback !== null && !entry.isBackground && entry.dueAt <= this.#clock.monotonic()) this.#foreground -= 1;',
   },
 ];

@@ -17,7 +17,9 @@ const usage = (message) => {
 
 const integer = (name, text, least) => {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < least) usage(`--${name} must be an integer of at least ${least}, not ${text}`);
+  // An empty text would be 0.
+  if (text.trim() === '' || !Number.isSafeInteger(value) || value < least)
+    usage(`--${name} must be an integer of at least ${least}, not ${text}`);
   return value;
 };
 
@@ -46,7 +48,7 @@ const seed = integer('seed', values.seed, 0);
 const steps = integer('steps', values.steps, 1);
 const length = integer('length', values.length, 1);
 const only = values.only?.split(',').map((text) => integer('only', text, 0));
-const named = values.checkers?.split(',');
+const named = values.checkers === undefined ? undefined : [...new Set(values.checkers.split(','))];
 const checkers = CHECKERS.filter(({ guarantee }) => named === undefined || named.includes(guarantee));
 if (named !== undefined && checkers.length < named.length)
   usage(`--checkers must be some of ${CHECKERS.map(({ guarantee }) => guarantee)}`);
@@ -57,7 +59,7 @@ const { failure, ...total } = await simulateMany({
   ...{ seed, steps, length, checkers, say },
   ...{ trace: values.trace, shrinks: values.shrink },
   ...(only === undefined ? {} : { only }),
-});
+}).catch((error) => (error.code === 'config.invalid' ? usage(error.message) : Promise.reject(error)));
 const seconds = (performance.now() - began) / 1_000;
 if (values.json) {
   const { story: _, promise: __, ...told } = failure ?? {};

@@ -1,9 +1,13 @@
-/** A served engine in which everything ends by itself, and somebody in it who wants nothing but to be served. */
+/**
+ * A served engine in which everything ends by itself, and somebody in it who wants nothing but to be served.
+ * Its end throws when an error came up that nobody caught.
+ */
 import { mockAgent } from '../../src/adapters/mock-agent.ts';
 import type { Scope } from '../../src/doors/requests/caller-identity.ts';
 import type { WireFields } from '../../src/doors/wire/rename.ts';
 import { type Client, type Lab, serverLab } from '../../test/server/lab.ts';
 import { echo } from '../../test/support/executors.ts';
+import { strayErrors } from '../../test/support/hostile.ts';
 
 export interface FuzzLab extends Lab {
   /** A new token: what one run uses up of its rate is not missed by the next. */
@@ -13,6 +17,7 @@ export interface FuzzLab extends Lab {
 }
 
 export async function fuzzLab(): Promise<FuzzLab> {
+  const stray = strayErrors();
   const lab = await serverLab({
     executors: { agent: echo, command: echo, echo },
     agents: { default: mockAgent({ onPrompt: (prompt) => prompt.end() }).factory },
@@ -35,6 +40,11 @@ export async function fuzzLab(): Promise<FuzzLab> {
         throw new Error(`the neighbour got ${JSON.stringify(answer)}`);
       // Lists would grow longer with every run.
       if (count % 20 === 0) await lab.offstage.prune({ maxJobs: 20 });
+    },
+    async [Symbol.asyncDispose]() {
+      await lab[Symbol.asyncDispose]();
+      stray[Symbol.dispose]();
+      if (stray.count > 0) throw new AggregateError(stray.errors, `${stray.count} errors that nobody caught`);
     },
   };
 }

@@ -3,9 +3,10 @@
  *
  * ACT3  A throwing, rejecting or re-entering inspector harms no actor: XState would wedge the actor that is being inspected.
  * ACT4  A roster keeps nothing per child; XState's own list of children is copied on every spawn and never forgets.
+ * ACT5  What the supervisor is told after its end is nothing: nobody counts any more, and XState complains about events to an actor that is done.
  */
 import { type ActorRefFrom, createActor, fromTransition } from 'xstate';
-import { supervisorMachine } from '../machines/supervisor.ts';
+import { type SupervisorEvent, supervisorMachine } from '../machines/supervisor.ts';
 import type { Inspect } from '../model/options.ts';
 import { settleQuietly } from '../model/settle-quietly.ts';
 
@@ -19,6 +20,8 @@ export interface ActorSystem {
   readonly jobs: Roster;
   readonly sessions: Roster;
   readonly tasks: Roster;
+  /** To the supervisor (ACT5). */
+  tell(event: SupervisorEvent): void;
   stop(): void;
 }
 
@@ -54,6 +57,9 @@ export function startActorSystem(options: ActorSystemOptions): ActorSystem {
     jobs: rosterOf('jobs'),
     sessions: rosterOf('sessions'),
     tasks: rosterOf('tasks'),
+    tell(event) {
+      if (supervisor.getSnapshot().status === 'active') supervisor.send(event);
+    },
     // Rosters have nothing to stop, and XState stops only roots.
     stop: () => {
       supervisor.stop();

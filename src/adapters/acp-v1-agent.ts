@@ -47,8 +47,10 @@ async function open(options: AcpV1AgentOptions, session: AcpSession, mapping: Ac
   const connection = sdk
     .client({ name: info.name })
     .onRequest(client.session.requestPermission, async ({ params, signal }) => {
-      const generation = mapping.generationOf(params.toolCall.toolCallId);
-      const optionId = await session.desk.ask({ generation, options: params.options, signal });
+      const { toolCallId, title } = params.toolCall;
+      const generation = mapping.generationOf(toolCallId);
+      const question = { generation, title: textOf(title), options: params.options, signal };
+      const optionId = await session.desk.ask(question);
       return typeof optionId === 'string'
         ? { outcome: { outcome: 'selected', optionId } }
         : { outcome: { outcome: 'cancelled' } };

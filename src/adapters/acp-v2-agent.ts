@@ -45,7 +45,8 @@ async function open(options: AcpAgentOptions, session: AcpSession, mapping: AcpV
     .onRequest(client.session.requestPermission, async ({ params, signal }) => {
       const { toolCall } = fieldsOf(params.subject);
       const generation = mapping.generationOf(textOf(fieldsOf(toolCall).toolCallId));
-      const optionId = await session.desk.ask({ generation, options: params.options, signal });
+      const question = { generation, title: textOf(params.title), options: params.options, signal };
+      const optionId = await session.desk.ask(question);
       return typeof optionId === 'string'
         ? { outcome: { outcome: 'selected', optionId } }
         : { outcome: { outcome: 'cancelled' } };

@@ -51,7 +51,7 @@ export interface ClaudeQueryParts {
   readonly canUseTool: (
     tool: string,
     input: Record<string, unknown>,
-    options: { readonly signal?: AbortSignal; readonly toolUseID?: string },
+    options: { readonly signal?: AbortSignal; readonly toolUseID?: string; readonly title?: string },
   ) => Promise<ClaudePermission>;
 }
 
@@ -146,13 +146,13 @@ class ClaudeConversation {
     }
   }
 
-  readonly canUseTool: ClaudeQueryParts['canUseTool'] = async (tool, input, { signal, toolUseID }) => {
+  readonly canUseTool: ClaudeQueryParts['canUseTool'] = async (tool, input, { signal, toolUseID, title }) => {
     const options = [
       { optionId: 'allow', name: 'Allow', tool, input },
       { optionId: 'deny', name: 'Deny', tool },
     ];
     const generation = this.#mapping.generationOf(toolUseID);
-    const choice = await this.#desk.ask({ generation, options, signal });
+    const choice = await this.#desk.ask({ generation, title: textOf(title), options, signal });
     const chosen = textOf(choice) ?? textOf(fieldsOf(choice).optionId);
     if (chosen === 'allow') return { behavior: 'allow', updatedInput: input };
     return { behavior: 'deny', message: textOf(fieldsOf(choice).message) ?? 'The user did not allow it.' };

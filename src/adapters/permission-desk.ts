@@ -10,6 +10,8 @@ import { toJson } from '../model/json.ts';
 
 export interface PermissionQuestion {
   readonly generation: number;
+  /** What it is about. */
+  readonly title?: string | undefined;
   /** As the provider gave them. */
   readonly options: readonly unknown[];
   /** Fires when the provider no longer waits. */
@@ -32,7 +34,7 @@ export class PermissionDesk {
   }
 
   /** Resolves with the choice, or with null when the question was cancelled. */
-  ask({ generation, options, signal }: PermissionQuestion): Promise<JsonValue> {
+  ask({ generation, title, options, signal }: PermissionQuestion): Promise<JsonValue> {
     if (signal?.aborted === true) return Promise.resolve(null);
     this.#count += 1;
     const requestId = `permission-${this.#count}`;
@@ -46,7 +48,8 @@ export class PermissionDesk {
       const onAbort = (): void => settle(null);
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#waiting.set(requestId, { generation, options: shown, resolve: settle });
-      this.#tell({ type: 'permission.request', generation, requestId, kind: 'permission', options: shown });
+      const about = title === undefined ? {} : { title };
+      this.#tell({ type: 'permission.request', generation, requestId, kind: 'permission', ...about, options: shown });
     });
   }
 

@@ -202,9 +202,7 @@ export class BodyRunner {
 
   /** The record has ended before: what the body did since is history, nothing more. */
   #settledLate(job: LiveJob, execution: Execution, settlement: Settlement, at: number): void {
-    const { supervisor } = this.#core.system;
-    // After close nobody counts any more, and XState complains about events to an actor that is done.
-    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: 'body.reclaimed' });
+    this.#core.system.tell({ type: 'body.reclaimed' });
     if (job.isDropped) {
       this.#settledRemoved(execution);
       return;
@@ -244,7 +242,7 @@ export class BodyRunner {
     execution.phase = 'detached';
     core.pool.detach(job.place);
     for (const stop of execution.stopTimers ?? []) stop();
-    core.system.supervisor.send({ type: 'body.detached' });
+    core.system.tell({ type: 'body.detached' });
     core.settings.log('warn', 'body.detached', { jobId: job.base.jobId, kind: job.base.kind, survivors: execution.survivors });
     const children = this.#host.endForegroundChildren(job);
     core.submit({

@@ -19,6 +19,7 @@ import { CommitLoop } from './commit-loop.ts';
 import { EventBus } from './event-bus.ts';
 import { ExecutionRegistry } from './execution-registry.ts';
 import { Inspection } from './inspection.ts';
+import { KeptCards } from './kept-cards.ts';
 import { Lineage } from './lineage.ts';
 import { type LiveJob, viewOf } from './live-job.ts';
 import { Liveness } from './liveness.ts';
@@ -63,6 +64,7 @@ export class Core {
   readonly registry = new ExecutionRegistry();
   readonly lineage = new Lineage();
   readonly epochs = new StopEpochs();
+  readonly keptCards: KeptCards;
   readonly pool: Pool;
   readonly system: ActorSystem;
   readonly loop: CommitLoop;
@@ -95,6 +97,7 @@ export class Core {
     this.leftovers = new Map(start.leftovers?.map((record) => [record.executionId, record]));
     this.settings = settings;
     this.store = store;
+    this.keptCards = new KeptCards(store);
     this.executors = executors;
     this.rows = new JobRows(store, settings.log, (jobId) => this.jobs.get(jobId)?.committed === null);
     this.epoch = settings.ids.id('epoch');
@@ -134,11 +137,11 @@ export class Core {
         roomForCreations: () => this.onRoom(),
         mayBeStored: (job) => this.rows.hide(job.base.ordinal),
         storeFailed: (error) => {
-          this.system.supervisor.send({ type: 'store.failed', message: String((error as Error).message) });
+          this.system.tell({ type: 'store.failed', message: String((error as Error).message) });
           this.report('store.failed', error);
         },
         storeRecovered: () => {
-          this.system.supervisor.send({ type: 'store.recovered' });
+          this.system.tell({ type: 'store.recovered' });
           settings.log('info', 'store.recovered', {});
         },
         effectFailed: (error) => this.report('effect.failed', error),
@@ -163,7 +166,7 @@ export class Core {
 
   /** Nothing is read or written any more, and nobody is left waiting: the store is closed next. */
   closed(): void {
-    this.system.supervisor.send({ type: 'engine.closed' });
+    this.system.tell({ type: 'engine.closed' });
     this.system.stop();
     this.#calls.refuseAll(offstageError('engine.closing', {}));
   }
@@ -259,9 +262,7 @@ export class Core {
 
   /** Agents that were told to end and are not seen to, more or fewer by one. */
   countDetachedAgents(by: 1 | -1): void {
-    const { supervisor } = this.system;
-    // After close nobody counts any more, and XState complains about events to an actor that is done.
-    if (supervisor.getSnapshot().status === 'active') supervisor.send({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
+    this.system.tell({ type: by === 1 ? 'agent.detached' : 'agent.reclaimed' });
   }
 
   #ended(change: Change, durable: boolean): void {

@@ -4,6 +4,8 @@
  * CTX1  Every verb first checks the job's signal; a call that has begun is not interrupted.
  * CTX2  After the body settled or the job ended, every verb rejects with `job.context_closed`.
  * CTX3  A body that waits inside the engine gives up its slot, and goes on only with a slot, or to unwind.
+ * CTX4  Every verb works taken out of its context, as in `async (job, { run, signal }) => …`: a getter binds it when it is asked for, so that
+ *       a job that does not use it pays nothing.
  */
 import type { StopTimer } from '../model/clock.ts';
 import { type OffstageError, offstageError } from '../model/errors.ts';
@@ -72,27 +74,55 @@ export class BodyContext implements JobContext {
     return this.#execution.signal;
   }
 
-  async spawn(options: SpawnOptions): Promise<JobView> {
+  get spawn(): JobContext['spawn'] {
+    return this.#spawn.bind(this);
+  }
+
+  get run(): JobContext['run'] {
+    return this.#run.bind(this);
+  }
+
+  get wait(): JobContext['wait'] {
+    return this.#wait.bind(this);
+  }
+
+  get waitMany(): JobContext['waitMany'] {
+    return this.#waitMany.bind(this);
+  }
+
+  get progress(): JobContext['progress'] {
+    return this.#progress.bind(this);
+  }
+
+  get output(): JobContext['output'] {
+    return this.#output.bind(this);
+  }
+
+  get partial(): JobContext['partial'] {
+    return this.#partial.bind(this);
+  }
+
+  async #spawn(options: SpawnOptions): Promise<JobView> {
     this.#check(true);
     return this.#verbs.spawnFrom(this.#execution, options);
   }
 
-  async run(options: SpawnOptions, more?: RunOptions): Promise<JobView> {
+  async #run(options: SpawnOptions, more?: RunOptions): Promise<JobView> {
     this.#check(true);
     return this.#verbs.runFrom(this.#execution, options, readRun(more));
   }
 
-  async wait(jobId: string, options?: WaitOptions): Promise<JobView> {
+  async #wait(jobId: string, options?: WaitOptions): Promise<JobView> {
     this.#check(false);
     return this.#verbs.waitFrom(this.#execution, jobId, options);
   }
 
-  async waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
+  async #waitMany(jobIds: readonly string[], options?: WaitManyOptions): Promise<readonly WaitManyEntry[]> {
     this.#check(false);
     return this.#verbs.waitManyFrom(this.#execution, jobIds, options);
   }
 
-  progress(value: unknown): void {
+  #progress(value: unknown): void {
     this.#check(false);
     let progress: JsonValue;
     try {
@@ -108,7 +138,7 @@ export class BodyContext implements JobContext {
     this.#announceProgress();
   }
 
-  output(text: string, stream?: OutputStream): void {
+  #output(text: string, stream?: OutputStream): void {
     // Late output of a body that was told to end still tells what happened; after the end there is nowhere to put it.
     this.#checkOpen();
     if (typeof text !== 'string') throw offstageError('input.invalid', { argument: 'output', message: 'it must be a string' });
@@ -136,7 +166,7 @@ export class BodyContext implements JobContext {
     });
   }
 
-  partial(text: string): void {
+  #partial(text: string): void {
     this.#checkOpen();
     if (typeof text !== 'string') throw offstageError('input.invalid', { argument: 'partial', message: 'it must be a string' });
     this.#heard();

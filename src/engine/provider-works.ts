@@ -3,7 +3,9 @@
  *
  * PWK1  Every registration belongs to one execution; ids of different executions are different work.
  * PWK2  A completion by id is exact, idempotent and remembered: neither a late start nor a second completion does anything.
- * PWK3  A completion without an id ends the oldest candidate, whoever owns it; the other candidates become uncertain.
+ * PWK3  A completion without an id ends the oldest candidate, whoever owns it; the other candidates become uncertain. As it may mean the work
+ *       of any execution, a delivery counts once per session and not once per execution: an agent that takes up a conversation may tell
+ *       again what the one before it has told.
  * PWK4  A snapshot replaces what is known of its execution, and of no other.
  * PWK5  Counts are sizes of sets, never counters of their own.
  * PWK6  Work beyond the limit is not registered, and the first of it is told.

@@ -8,7 +8,7 @@
  */
 import type { UnnumberedEvent } from '../model/events.ts';
 import { callerOf, type SessionRow } from '../model/records.ts';
-import { keepCardOperations, removeCardsOperations } from '../persistence/card-rows.ts';
+import { removeCardsOperations } from '../persistence/card-rows.ts';
 import { pruneOperations } from '../persistence/job-rows.ts';
 import { removeNoticesOperations } from '../persistence/notice-rows.ts';
 import { removeSessionOperations, removeTaskOperations, removeTicketsOf } from '../persistence/session-rows.ts';
@@ -40,7 +40,7 @@ export async function readRows(sessions: Sessions, scope: StopScope): Promise<re
   return rows;
 }
 
-/** @throws like `readRows` */
+/** In the turn of kept cards (KCD1). @throws like `readRows` */
 export async function readRemoval(core: Core, sessions: Sessions, scope: StopScope): Promise<RemovalBatch> {
   const rows = await readRows(sessions, scope);
   const at = core.settings.clock.now();
@@ -55,14 +55,14 @@ export async function readRemoval(core: Core, sessions: Sessions, scope: StopSco
   for (const row of rows) {
     const { sessionId, taskId } = row;
     for await (const jobs of core.rows.hostedBy(sessionId)) {
-      for (const job of jobs) {
-        const { base } = job;
+      for (const { base } of jobs) {
         operations.push(...pruneOperations(base, at));
-        // Whoever asked for it keeps its card.
-        if (!sessionIds.has(callerOf(base))) operations.push(...keepCardOperations(job));
         ordinals.push(base.ordinal);
         unproven ??= ofJobs.get(base.jobId) ?? null;
       }
+      // Whoever asked for one keeps its card.
+      const others = jobs.filter(({ base }) => !sessionIds.has(callerOf(base)));
+      operations.push(...(await core.keptCards.operationsFor(others)));
     }
     operations.push(...(await removeCardsOperations(core.store, sessionId)));
     operations.push(...(await removeNoticesOperations(core.store, sessionId)));

@@ -125,7 +125,9 @@ export class Removals {
         (error) => core.report('remove.undecided', error),
       );
     };
-    await sessions.exclusively(key, () => commitRemoval(core, scope, { sessions, prompts, doubtful }));
+    await sessions.exclusively(key, () =>
+      core.keptCards.inTurn(() => commitRemoval(core, scope, { sessions, prompts, doubtful })),
+    );
     return { done: true };
   }
 

@@ -6,13 +6,9 @@
  * RET3  A row that cannot be read holds nothing up, and is left to `doctor`; a segment of events goes with the readable ones behind it.
  */
 import { LIMITS } from '../model/limits.ts';
-import { callerOf } from '../model/records.ts';
-import { keepCardOperations } from '../persistence/card-rows.ts';
 import { trimOperations } from '../persistence/event-log.ts';
-import type { StoredJob } from '../persistence/job-codec.ts';
 import { pruneOperations, readTombstone } from '../persistence/job-rows.ts';
 import { KEYS, RANGES } from '../persistence/row-keys.ts';
-import { isRemoved, readSessionRow } from '../persistence/session-rows.ts';
 import type { StoreOperation } from '../persistence/store.ts';
 import type { Core } from './core.ts';
 import { removeOutputFile } from './output-log.ts';
@@ -110,9 +106,10 @@ export class RetentionSweep {
           (passed + index < excess || (snapshot.context.completedAt ?? base.createdAt) < endedBefore),
       );
       if (due.length > 0) {
-        const gone = await this.#goneCallers(due);
-        const cardsOf = (job: StoredJob) => (gone.has(callerOf(job.base)) ? [] : keepCardOperations(job));
-        await core.storeRows(due.flatMap((job) => [...pruneOperations(job.base, at), ...cardsOf(job)]));
+        await core.keptCards.inTurn(async () => {
+          const cards = await core.keptCards.operationsFor(due);
+          await core.storeRows([...due.flatMap(({ base }) => pruneOperations(base, at)), ...cards]);
+        });
       }
       if (core.settings.spillDirectory !== null)
         for (const { base } of due) removeOutputFile(core.settings.spillDirectory, base.ordinal);
@@ -122,14 +119,6 @@ export class RetentionSweep {
       // Whatever comes behind was created later, so it ended later than the limit too.
       if (seen >= excess && last.base.createdAt >= endedBefore) return pruned;
     }
-  }
-
-  /** Sessions that have asked for jobs in others and were removed since: their cards have gone with them. */
-  async #goneCallers(jobs: readonly StoredJob[]): Promise<ReadonlySet<string>> {
-    const ids = [...new Set(jobs.flatMap(({ base }) => base.callerSessionId ?? []))];
-    if (ids.length === 0) return NONE;
-    const rows = await this.#core.store.getMany(ids.map((sessionId) => KEYS.session(sessionId)));
-    return new Set(ids.filter((_, index) => isGone(rows[index])));
   }
 
   async #pruneTombstones(madeBefore: number): Promise<number> {
@@ -166,18 +155,6 @@ export class RetentionSweep {
       removed += operations.length;
       if (operations.length < PER_BATCH) return removed;
     }
-  }
-}
-
-const NONE: ReadonlySet<string> = new Set();
-
-/** One that cannot be read may be there: `doctor` finds it. */
-function isGone(value: string | undefined): boolean {
-  try {
-    const row = readSessionRow(value);
-    return row !== null && isRemoved(row);
-  } catch {
-    return false;
   }
 }
 

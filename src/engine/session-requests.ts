@@ -18,6 +18,9 @@ import type { SessionStates } from './session-states.ts';
 import { unlessAborted } from './signal-fan.ts';
 import { checkId, isId } from './spawn-request.ts';
 
+/** More than this of a title is no title. */
+const TITLE_CHARACTERS = 1_000;
+
 /** A question and the turn that it belongs to; 0: none that could be proven. */
 export interface AskedRequest {
   readonly request: PendingRequest;
@@ -41,13 +44,14 @@ export class SessionRequests {
     frame: Extract<Frame, { type: 'permission.request' }>,
     generation: number,
   ): void {
-    const { requestId, kind, options } = frame;
+    const { requestId, kind, title, options } = frame;
     if (session.agent !== execution) return;
     if (!isId(requestId)) throw new TypeError('a request has no id');
     if (session.requests.some(({ request }) => request.requestId === requestId)) return;
     const request: PendingRequest = {
       requestId,
       kind: kind === 'clarification' ? 'clarification' : 'permission',
+      ...(typeof title === 'string' && title !== '' ? { title: title.slice(0, TITLE_CHARACTERS).toWellFormed() } : {}),
       options: optionsOf(options),
     };
     session.requests = [...session.requests, { request, generation }];

@@ -14,7 +14,7 @@ import { whenEnded } from './when-ended.ts';
 
 export async function endAllJobs(core: Core, runner: BodyRunner): Promise<void> {
   const { settings } = core;
-  core.system.supervisor.send({ type: 'engine.drain' });
+  core.system.tell({ type: 'engine.drain' });
   core.pool.close();
   core.loop.hurry(settings.shutdownGraceMs);
   const running: LiveJob[] = [];

@@ -104,6 +104,8 @@ export type Frame = FrameHead &
         readonly type: 'permission.request';
         readonly requestId: string;
         readonly kind: 'permission' | 'clarification';
+        /** What it is about, for people. */
+        readonly title?: string;
         readonly options: readonly JsonValue[];
       }
     /** What the provider said of itself at connect; what it leaves out, or garbles, is not there. */

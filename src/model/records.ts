@@ -166,6 +166,8 @@ export type SessionState =
 export interface PendingRequest {
   readonly kind: 'permission' | 'clarification';
   readonly requestId: string;
+  /** What it is about, in the agent's words, at most 1,000 characters; absent where it did not say. */
+  readonly title?: string;
   readonly options: readonly JsonValue[];
 }
 

@@ -184,9 +184,9 @@ const revisionOf = (value: unknown): number => (Number.isSafeInteger(value) ? (v
 
 function pendingOf(value: unknown): PendingRequest | null {
   if (typeof value !== 'object' || value === null) return null;
-  const { kind, requestId, options } = value as Partial<PendingRequest>;
+  const { kind, requestId, title, options } = value as Partial<PendingRequest>;
   if ((kind !== 'permission' && kind !== 'clarification') || typeof requestId !== 'string') return null;
-  return { kind, requestId, options: Array.isArray(options) ? options : [] };
+  return { kind, requestId, ...(typeof title === 'string' ? { title } : {}), options: Array.isArray(options) ? options : [] };
 }
 
 function fieldsOf(value: string, what: string): Readonly<Record<string, unknown>> {

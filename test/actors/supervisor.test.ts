@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createActor } from 'xstate';
 import { crashedContext, decide, queuedContext, startJobActor } from '../../src/actors/job-actor.ts';
 import { fenceInspect, startActorSystem } from '../../src/actors/supervisor-actor.ts';
@@ -65,6 +65,24 @@ describe('job actors', () => {
     expect(b.getSnapshot().value).toBe('queued');
     expect(b.getSnapshot().context.queuedAt).toBe(2);
     system.stop();
+  });
+});
+
+describe('ACT5: what is told after the close', () => {
+  it.each([
+    ['closed', 'done'],
+    ['stopped', 'stopped'],
+  ])('is nothing, and nobody complains: the supervisor has %s', (how, status) => {
+    const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined);
+    const system = startActorSystem({ workers: 4, perSessionLimit: null, onInspectError: () => {} });
+    system.tell({ type: 'body.detached' });
+    if (how === 'closed') for (const type of ['engine.drain', 'engine.closed'] as const) system.tell({ type });
+    else system.stop();
+    const before = system.supervisor.getSnapshot();
+    for (const type of ['body.reclaimed', 'store.recovered', 'engine.closed'] as const) system.tell({ type });
+    system.tell({ type: 'store.failed', message: 'late' });
+    expect([system.supervisor.getSnapshot(), before.status, warn.mock.calls]).toEqual([before, status, []]);
+    warn.mockRestore();
   });
 });
 

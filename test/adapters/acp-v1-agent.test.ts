@@ -93,18 +93,21 @@ describe('permission', () => {
     const { provider, agent, reader } = await connect();
     agent.prompt('hello', promptContext(1)).catch(() => {});
     await provider.next('session/prompt');
-    const ask = (id: string): void =>
+    const ask = (id: string, title?: string): void =>
       provider.send({
         id,
         method: 'session/request_permission',
         params: {
           sessionId: 'conversation-one',
-          toolCall: { toolCallId: 'unknown' },
+          toolCall: { toolCallId: 'unknown', ...(title === undefined ? {} : { title }) },
           options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }],
         },
       });
-    ask('p1');
-    expect(await reader.until('permission.request')).toMatchObject({ requestId: 'permission-1', generation: 1 });
+    ask('p1', 'Remove build/');
+    expect(await reader.until('permission.request')).toMatchObject({
+      ...{ requestId: 'permission-1', generation: 1 },
+      title: 'Remove build/',
+    });
     await agent.answer?.('permission-1', 'yes');
     expect(await provider.next('answer')).toMatchObject({
       id: 'p1',
@@ -112,6 +115,7 @@ describe('permission', () => {
     });
     ask('p2');
     await reader.count('permission.request', 2);
+    expect(reader.frames.at(-1)).not.toHaveProperty('title');
     await agent.cancel?.(1);
     expect(await provider.next('answer')).toMatchObject({ id: 'p2', result: { outcome: { outcome: 'cancelled' } } });
   });

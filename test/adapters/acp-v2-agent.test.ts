@@ -166,6 +166,7 @@ describe('permission', () => {
       generation: 4,
       requestId: 'permission-1',
       kind: 'permission',
+      title: 'May I?',
       options,
     });
     expect(provider.requests.some(({ id }) => id === 'p1')).toBe(false);

@@ -364,11 +364,13 @@ describe('the agent', () => {
 
   it('CAS3: a tool is used when a person allows it', async () => {
     const { sdk, agent, reader } = begin();
+    const title = 'Claude wants to list the files';
     const ask = (signal?: AbortSignal): Promise<ClaudePermission> =>
-      (sdk.parts as ClaudeQueryParts).canUseTool('Bash', { command: 'ls' }, { ...(signal ? { signal } : {}), toolUseID: 't' });
+      (sdk.parts as ClaudeQueryParts).canUseTool('Bash', { command: 'ls' }, { ...(signal && { signal }), toolUseID: 't', title });
     const allowed = ask();
     expect(await reader.until('permission.request')).toMatchObject({
       requestId: 'permission-1',
+      title,
       options: [{ optionId: 'allow', tool: 'Bash', input: { command: 'ls' } }, { optionId: 'deny' }],
     });
     await agent.answer?.('permission-1', { optionId: 'allow' });

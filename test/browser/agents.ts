@@ -52,5 +52,5 @@ export const ask = (
   { agent, generation }: MockPrompt,
   kind: 'permission' | 'clarification',
   options: readonly JsonValue[] = CHOICES,
-  requestId = 'r1',
-): void => void agent.emit({ type: 'permission.request', generation, requestId, kind, options });
+  { requestId = 'r1', ...about }: { readonly requestId?: string; readonly title?: string } = {},
+): void => void agent.emit({ type: 'permission.request', generation, requestId, kind, ...about, options });

@@ -20,10 +20,10 @@ describe('precedence', () => {
     await dashboard.offstage.sessions.prompt('s1', { content: 'go on' });
     await rowIn(page, 'session', 's1', 'generating').waitFor();
     const turn = await taken;
-    ask(turn, 'clarification', ['yes', 'no'], 'r1');
+    ask(turn, 'clarification', ['yes', 'no'], { requestId: 'r1' });
     await rowIn(page, 'session', 's1', 'clarification').getByLabel('An answer is needed').waitFor();
     await dashboard.offstage.sessions.answer('s1', 'r1', 'yes');
-    ask(turn, 'permission', undefined, 'r2');
+    ask(turn, 'permission', undefined, { requestId: 'r2' });
     await rowIn(page, 'session', 's1', 'permission').getByLabel('Permission is needed').waitFor();
     await rowIn(page, 'task', 't1', 'permission').waitFor();
     await dashboard.offstage.sessions.answer('s1', 'r2', 'deny');
@@ -108,10 +108,12 @@ describe('a question', () => {
     await using dashboard = await openDashboard({ agents: { default: mock.factory } });
     const prompt = await generate(dashboard, mock);
     const page = await dashboard.page({ hash: '/session/s1' });
-    ask(prompt, 'permission', [
+    const choices = [
       { optionId: 'once', name: 'Allow once' },
       { optionId: 'never', name: 'Never' },
-    ]);
+    ];
+    ask(prompt, 'permission', choices, { title: 'Delete the branch release-1.3?' });
+    await page.getByTestId('pending').getByText('Delete the branch release-1.3?').waitFor();
     await page.getByTestId('pending').getByRole('button', { name: 'Never' }).click();
     await page.getByTestId('toast').getByText('Answered.').waitFor();
     await page.getByTestId('pending').waitFor({ state: 'detached' });

@@ -111,11 +111,13 @@ describe('what an agent says and asks', () => {
     launch(prompt, evil('work'));
     await page.getByTestId('said').getByText(evil('message')).waitFor();
     await page.getByTestId('said').getByText(evil('thought')).waitFor();
-    ask(prompt, 'permission', [
+    const choices = [
       { optionId: evil('option id'), name: evil('allow'), tool: evil('tool'), input: { command: evil('command') } },
       evil('bare option'),
-    ]);
+    ];
+    ask(prompt, 'permission', choices, { title: evil('title') });
     const pending = page.getByTestId('pending');
+    await pending.getByText(evil('title')).waitFor();
     await pending.getByText(evil('allow')).waitFor();
     await pending.getByText(evil('tool')).waitFor();
     await isUnharmed(page);

@@ -56,6 +56,7 @@ const controls = {
       generation: held.generation,
       requestId: 'r-1',
       kind: 'permission',
+      title: 'Remove\u001b[31m the tag 1.4',
       options: ['allow', 'deny'],
     }),
 };

@@ -180,10 +180,11 @@ describe('sessions prompt', () => {
     const asking = prompt('hold one');
     await asking.saw('holding one');
     await tell('ask');
-    await asking.saw('offstage: the agent waits for an answer (permission): ["allow","deny"]\n', 'stderr');
+    const waits = 'offstage: the agent waits for an answer (permission): Remove the tag 1.4 ["allow","deny"]\n';
+    await asking.saw(waits, 'stderr');
     expect((await offstage(['sessions', 'list', ...at])).stdout).toMatch(/\ns +permission needed .+ generating, for .+ t\n$/);
     expect((await offstage(['sessions', 'get', 's', ...at])).stdout).toMatch(
-      /^asks for +permission, as r-1: \["allow","deny"\]$/m,
+      /^asks for +permission, as r-1: \["allow","deny"\]\nabout +Remove the tag 1\.4$/m,
     );
     expect((await offstage(['tasks', 'list', ...at])).stdout).toMatch(/\nt +permission needed +open .+ Release 1\.4\n$/);
     await tell('release');

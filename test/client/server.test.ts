@@ -161,8 +161,10 @@ describe('the verbs', () => {
     expect(ticket).toEqual((await offstage.sessions.tickets('s'))[0]);
     expect(await client.cancelTicket(ticket?.ticketId as string)).toEqual({ changed: true });
     await expect(client.prompt('s', { content: 'no' })).rejects.toMatchObject({ code: 'prompt.busy', retryable: true });
-    mock.emit({ type: 'permission.request', requestId: 'q', options: [{ yes: true }] } as never);
+    mock.emit({ type: 'permission.request', requestId: 'q', title: 'May I?', options: [{ yes: true }] } as never);
     await until(client, ({ sessions }) => sessions.get('s')?.pending?.requestId === 'q');
+    expect((await client.getSession('s')).pending).toEqual((await offstage.sessions.get('s')).pending);
+    expect(await client.getSession('s')).toMatchObject({ pending: { title: 'May I?', options: [{ yes: true }] } });
     await expect(client.answer('s', 'other', null)).rejects.toMatchObject({ code: 'request.not_found' });
     await client.answer('s', 'q', null);
     expect(mock.agents[0]?.answers).toEqual([{ requestId: 'q', choice: null }]);

@@ -116,11 +116,11 @@ describe('questions of the agent', () => {
   it('SAC2: pending tells its request_id; answer_request names it pending_request_id, beside its own request_id', async () => {
     await using lab = await sessionLab();
     const s = await lab.running();
-    const question = { requestId: 'r', kind: 'permission', options: [{ optionId: 'yes' }] } as const;
+    const question = { requestId: 'r', kind: 'permission', title: 'May I?', options: [{ optionId: 'yes' }] } as const;
     await s.tell({ type: 'permission.request', generation: s.generation, ...question });
     expect(await ask(lab, 'get_session', { session_id: 's' })).toMatchObject({
       request_id: 7,
-      pending: { kind: 'permission', request_id: 'r', options: [{ optionId: 'yes' }] },
+      pending: { kind: 'permission', request_id: 'r', title: 'May I?', options: [{ optionId: 'yes' }] },
     });
     expect(await ask(lab, 'get_task', { task_id: s.taskId })).toMatchObject({ pending: 'permission' });
     expect(await ask(lab, 'answer_request', { session_id: 's', pending_request_id: 'r', choice: { optionId: 'yes' } })).toEqual({

@@ -186,6 +186,27 @@ describe('resync', () => {
     await reader.return?.();
   });
 
+  it('is told behind the replay to a slow reader that has missed what no replay tells', async () => {
+    await using engine = await testEngine({ executors: { echo, gate: gate() } });
+    const { offstage, clock } = engine;
+    const reader = offstage.events();
+    await offstage.tasks.create({ taskId: 't' });
+    await offstage.sessions.create({ sessionId: 's', taskId: 't' });
+    await offstage.spawn({ kind: 'gate', sessionId: 's' });
+    await clock.settle();
+    const passing = engine.events.filter(isVolatileEvent).length;
+    expect(passing).toBeGreaterThan(0);
+    // Then more than a reader holds.
+    await finish(engine, LIMITS.readerBuffer / 6 + 1);
+    await clock.settle();
+    const { seq } = await offstage.snapshot();
+    const taken: OffstageEvent[] = [];
+    while (taken.at(-1)?.type !== 'resync') taken.push((await reader.next()).value);
+    expect(taken.at(-1)).toMatchObject({ type: 'resync', seq });
+    expect(numbers(taken.filter(isRecordEvent))).toEqual(span(1, seq));
+    await reader.return?.();
+  });
+
   it('is told to a cursor that is ahead of the log, as after a power loss that took the newest events', async () => {
     await using engine = await testEngine({ executors: { echo } });
     const { offstage } = engine;

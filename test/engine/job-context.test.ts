@@ -53,16 +53,47 @@ describe('the verbs of a context', () => {
     await offstage.waitMany([here.jobId, there.jobId]);
   });
 
-  it('are dead once the body has returned', async () => {
+  it('work taken out of the context, and of the handle of its execution', async () => {
+    const seen: Record<string, unknown> = {};
+    const body = async (
+      _: unknown,
+      { jobId, signal, execution, spawn, run, wait, waitMany, progress, output, partial }: JobContext,
+    ) => {
+      const { executionId, graceMs, killAfterMs, launched, onForce, survivors } = execution;
+      progress({ step: 1 });
+      output('printed');
+      partial('so far');
+      const child = await spawn({ kind: 'echo', input: 'a' });
+      const ended = await Promise.all([run({ kind: 'echo', input: 'b' }), wait(child.jobId)]);
+      const again = await waitMany([child.jobId]);
+      onForce(() => {});
+      survivors('');
+      await expect(launched({ pid: 0, startTime: null, bootId: null })).rejects.toMatchObject({ code: 'input.invalid' });
+      Object.assign(seen, { jobId, parents: [...ended, ...again].map((job) => 'parentJobId' in job && job.parentJobId) });
+      Object.assign(seen, { isAborted: signal.aborted, handle: [typeof executionId, typeof graceMs, typeof killAfterMs] });
+      return undefined;
+    };
+    await using engine = await testEngine({ executors: { body, echo } });
+    const { offstage } = engine;
+    const { jobId } = await offstage.spawn({ kind: 'body' });
+    expect(await offstage.wait(jobId)).toMatchObject({ status: 'completed', error: null });
+    expect(seen).toEqual({ jobId, parents: [jobId, jobId, jobId], isAborted: false, handle: ['string', 'number', 'number'] });
+    expect(await offstage.output(jobId)).toBe('printed');
+  });
+
+  it('are dead once the body has returned, also taken out before', async () => {
     const held = gate();
     await using engine = await testEngine({ executors: { held, echo } });
     const { offstage } = engine;
     const { jobId } = await offstage.spawn({ kind: 'held' });
     const { context } = await held.started(jobId);
     expect(await codeOf((known) => known.spawn({ kind: 'echo' }), context)).toBe('worked');
+    const { spawn, run, wait, waitMany, progress, output, partial } = context;
+    const takenOut = { ...context, spawn, run, wait, waitMany, progress, output, partial } as JobContext;
     await held.release(jobId, 'done');
     const done = await offstage.wait(jobId);
     expect(await codesOf(context)).toEqual(ALL_CLOSED);
+    expect(await codesOf(takenOut)).toEqual(ALL_CLOSED);
     expect(await offstage.get(jobId)).toEqual(done);
     expect(await offstage.list({ parentJobId: jobId })).toHaveLength(1);
   });

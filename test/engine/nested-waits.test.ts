@@ -1,20 +1,12 @@
 /** Bodies that wait inside the engine (spec 3, 4.8, 5, 7): slots, resumes, cycles, foreground children. */
 import { describe, expect, it } from 'vitest';
 import type { JobContext } from '../../src/model/executor.ts';
-import { type Body, echo, gate, scripted, stubborn } from '../support/executors.ts';
+import { echo, gate, scripted } from '../support/executors.ts';
+import { withFamily } from '../support/family.ts';
 import { type TestEngine, testEngine } from '../support/test-engine.ts';
 
 const aborted = (context: JobContext): Promise<never> =>
   new Promise((_, reject) => context.signal.addEventListener('abort', () => reject(context.signal.reason)));
-
-const withFamily = async (bodies: Readonly<Record<string, Body>>, workers: number | null = 1) => {
-  const held = gate();
-  const stuck = stubborn();
-  const engine = await testEngine({ executors: { family: scripted(bodies), held, stuck, echo }, workers });
-  const start = (subject: string, more: object = {}) =>
-    engine.offstage.spawn({ kind: 'family', subject, jobId: subject, ...more });
-  return { engine, held, stuck, start };
-};
 
 const pool = ({ offstage }: TestEngine) => offstage.health().pool;
 
@@ -125,6 +117,23 @@ describe('slots', () => {
     await offstage.wait(next.jobId);
   });
 
+  it('what a body comes to wait for goes before what was asked for earlier', async () => {
+    const { engine, held, start } = await withFamily({
+      parent: async (context) => {
+        for (const jobId of ['first', 'awaited']) await context.spawn({ kind: 'held', jobId });
+        await context.wait('awaited');
+      },
+    });
+    await using _ = engine;
+    await start('parent');
+    await held.started('awaited');
+    expect(held.calls).toEqual(['awaited']);
+    await held.release('awaited');
+    await held.started('first');
+    await held.release('first');
+    await engine.offstage.waitMany(['parent', 'first']);
+  });
+
   it("a session's place is given up with the slot", async () => {
     const held = gate();
     await using limited = await testEngine({
@@ -210,78 +219,6 @@ describe('limits of a wait inside a body', () => {
     expect(seen).toEqual([reason]);
     expect(await offstage.get('a')).toMatchObject({ status: 'running', cancelRequestedAt: null });
     await held.release('a');
-  });
-});
-
-describe('waits that cannot end', () => {
-  it('for itself, an ancestor, or somebody who waits for it, are refused at once', async () => {
-    const codes: Record<string, string> = {};
-    const attempt = async (name: string, wait: Promise<unknown>): Promise<void> => {
-      await wait.then(
-        () => (codes[name] = 'settled'),
-        (error: { code: string }) => (codes[name] = error.code),
-      );
-    };
-    const { engine, start } = await withFamily(
-      {
-        root: async (context) => {
-          await attempt('itself', context.wait('root'));
-          await attempt('itself among many', context.waitMany(['root', 'nobody']));
-          await context.run({ kind: 'family', subject: 'child', jobId: 'child' });
-        },
-        child: async (context) => {
-          await attempt('its parent', context.wait('root'));
-          await context.run({ kind: 'family', subject: 'grandchild', jobId: 'grandchild' });
-        },
-        grandchild: async (context) => {
-          await attempt('its grandparent', context.wait('root'));
-          await attempt('its grandparent, with a limit', context.wait('root', { timeoutMs: 5 }));
-        },
-        left: async (context) => {
-          await context.wait('right');
-        },
-        right: async (context) => {
-          await attempt('who waits for it', context.wait('left'));
-        },
-      },
-      4,
-    );
-    await using _ = engine;
-    const { offstage } = engine;
-    await start('root');
-    await offstage.wait('root');
-    await Promise.all([start('right', { description: 'second' }), start('left')]).catch(() => {});
-    await offstage.waitMany(['left', 'right']);
-    expect(codes).toEqual({
-      itself: 'job.wait_cycle',
-      'itself among many': 'job.wait_cycle',
-      'its parent': 'job.wait_cycle',
-      'its grandparent': 'job.wait_cycle',
-      'its grandparent, with a limit': 'job.wait_cycle',
-      // `right` may have been faster than `left`: then `left` found it ended.
-      'who waits for it': expect.stringMatching(/^(job\.wait_cycle|settled)$/),
-    });
-  });
-
-  it('a cycle over three jobs is seen by the one that would close it', async () => {
-    const outcomes: string[] = [];
-    const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'a' };
-    const hop: Body = async (context, job) => {
-      await context.wait('start').catch(() => {});
-      await context.wait(next[job.subject] as string).then(
-        () => outcomes.push('settled'),
-        (error: { code: string }) => outcomes.push(error.code),
-      );
-    };
-    const { engine, held, start } = await withFamily({ a: hop, b: hop, c: hop }, 4);
-    await using _ = engine;
-    const { offstage, clock } = engine;
-    await offstage.spawn({ kind: 'held', jobId: 'start' });
-    for (const subject of ['a', 'b', 'c']) await start(subject);
-    await clock.settle();
-    await held.release('start');
-    await offstage.waitMany(['a', 'b', 'c'], { timeoutMs: null });
-    expect(outcomes.toSorted()).toEqual(['job.wait_cycle', 'settled', 'settled']);
   });
 });
 

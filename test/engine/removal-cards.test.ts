@@ -1,9 +1,10 @@
 /** Cards and notices when sessions are removed (RMB1, RMB2; spec 9). */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cardIdOf } from '../../src/model/cards.ts';
 import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { gate } from '../support/executors.ts';
+import { keptStore } from '../support/kept-store.ts';
 import { sessionLab } from '../support/sessions.ts';
 
 async function keysBelow(store: Store, letters: readonly string[]): Promise<readonly string[]> {
@@ -33,6 +34,24 @@ it('RMB1: cards of a removed conversation go with it, pruned ones and notices to
   }
   // What is left is the permanent upper end of the range.
   expect(await keysBelow(store, ['k/', 'u/', 'w/'])).toEqual(['w/~']);
+});
+
+it('RMB1: so do notices that nobody in this process can tell', async () => {
+  const kept = keptStore(memoryStore());
+  const options = { notices: true, executors: { echo: async () => 'done' } };
+  const first = await sessionLab({ ...options, store: kept.open(), names: ['special'] });
+  await (await first.create('s', undefined, 'special')).ask('begin');
+  await first.offstage.spawn({ kind: 'echo', sessionId: 's' });
+  await first.settled();
+  await first[Symbol.asyncDispose]();
+  const store = kept.open();
+  await using second = await sessionLab({ ...options, store });
+  await second.settled();
+  expect(await keysBelow(store, ['u/'])).toHaveLength(1);
+  const removing = second.offstage.sessions.remove('s', { confirm: true });
+  await second.settled();
+  expect(await removing).toEqual({ done: true });
+  expect(await keysBelow(store, ['u/'])).toEqual([]);
 });
 
 it('RMB2: the card of a job that ran in a removed session stays with the conversation that asked for it', async () => {
@@ -67,4 +86,48 @@ it('a job that is pruned after its caller was removed leaves no card of it', asy
   expect((await offstage.cards.get(cardIdOf(jobId))).sessionId).toBe('caller');
   await offstage.prune({ maxJobs: 0 });
   expect(await keysBelow(store, ['k/', 'w/'])).toEqual(['w/~']);
+});
+
+describe('KCD1: a card is kept for nobody who is gone', () => {
+  const orders: readonly [string, (remove: (sessionId: string) => Promise<unknown>) => Promise<unknown>][] = [
+    ['before the host is', (remove) => remove('caller').then(() => remove('host'))],
+    ['in the same tick as the host is', (remove) => Promise.all([remove('caller'), remove('host')])],
+    ['right after the host is', (remove) => Promise.all([remove('host'), remove('caller')])],
+  ];
+  it.each(orders)('where the caller is removed %s', async (_, removeBoth) => {
+    const store = memoryStore();
+    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { offstage } = lab;
+    await offstage.tasks.create({ taskId: 't' });
+    await lab.create('caller', 't');
+    await lab.create('host', 't');
+    const { jobId } = await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
+    await lab.settled();
+    const removing = removeBoth((sessionId) => offstage.sessions.remove(sessionId, { confirm: true }));
+    await lab.settled();
+    await removing;
+    await expect(offstage.cards.get(cardIdOf(jobId))).rejects.toMatchObject({ code: 'card.not_found' });
+    expect(await keysBelow(store, ['k/', 'w/'])).toEqual(['w/~']);
+  });
+
+  it.each([
+    ['the caller', 'caller'],
+    ['the session that it ran on', 'host'],
+  ])('where %s is removed while its job is pruned', async (_, sessionId) => {
+    const store = memoryStore();
+    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { offstage } = lab;
+    await offstage.tasks.create({ taskId: 't' });
+    await lab.create('caller', 't');
+    await lab.create('host', 't');
+    await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
+    await offstage.spawn({ kind: 'echo', sessionId: 'host' });
+    await lab.settled();
+    const both = Promise.all([offstage.prune({ maxJobs: 0 }), offstage.sessions.remove(sessionId, { confirm: true })]);
+    await lab.settled();
+    await both;
+    const kept = await keysBelow(store, ['w/']);
+    expect(kept.filter((key) => key.startsWith(`w/${sessionId}/`))).toEqual([]);
+    expect((await keysBelow(store, ['k/'])).length).toBe(kept.length - 1);
+  });
 });

@@ -156,6 +156,19 @@ describe.each(HOSTILE_ERRORS)('%s', (_name, hostile) => {
     expect(lab.reports('agent.close_failed')).toEqual([expect.stringMatching(/./)]);
   });
 
+  it('hanging in close holds up the close of the engine no longer than its own grace', async () => {
+    const lab = await prompted(() => bareAgent({ close: () => new Promise(() => {}) }));
+    let hasClosed = false;
+    const closing = lab.offstage.close().then(() => {
+      hasClosed = true;
+    });
+    await lab.clock.advance(4_999);
+    expect(hasClosed).toBe(false);
+    await lab.clock.advance(1);
+    expect(hasClosed).toBe(true);
+    await closing;
+  });
+
   it.each<readonly [string, () => AsyncIterable<Frame>]>([
     ['by their reading', () => ({ [Symbol.asyncIterator]: throwing })],
     ['by their first one', () => ({ [Symbol.asyncIterator]: () => ({ next: throwing }) })],

@@ -129,6 +129,29 @@ describe('SRQ3: an answer that the agent does not take', () => {
   });
 });
 
+describe('what a question is about', () => {
+  it.each<[string, unknown, string | undefined]>([
+    ['is what the agent says', 'Remove build/', 'Remove build/'],
+    ['is nothing where the agent says nothing', undefined, undefined],
+    ['is nothing where it says something else', { toString: null }, undefined],
+    ['is nothing where that is empty', '', undefined],
+    ['is no more than 1,000 characters', 'x'.repeat(1_001), 'x'.repeat(1_000)],
+    ['is well-formed, also where it was cut', `${'x'.repeat(999)}\u{1F600}`, `${'x'.repeat(999)}\uFFFD`],
+  ])('%s', async (_what, title, shown) => {
+    await using lab = await sessionLab();
+    const s = await lab.running();
+    const question = { requestId: 'r', kind: 'permission', options: [], ...(title === undefined ? {} : { title }) } as const;
+    await s.tell({ type: 'permission.request', generation: s.generation, ...question } as never);
+    const { pending } = await s.view();
+    expect(pending).toEqual({
+      requestId: 'r',
+      kind: 'permission',
+      options: [],
+      ...(shown === undefined ? {} : { title: shown }),
+    });
+  });
+});
+
 describe('SRQ2: a question of a turn that has ended', () => {
   it('is not shown, and not in the next turn either', async () => {
     await using lab = await sessionLab();

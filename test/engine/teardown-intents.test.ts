@@ -10,6 +10,7 @@ import { memoryStore } from '../../src/persistence/memory-store.ts';
 import type { StoreOperation } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
+import { bareAgent } from '../support/bare-agent.ts';
 import { gate } from '../support/executors.ts';
 import { contentOf } from '../support/store-content.ts';
 import { testEngine } from '../support/test-engine.ts';
@@ -113,5 +114,38 @@ describe('REG6: the end of a body with a process', () => {
     expect(await offstage.wait('j')).toMatchObject({ status: 'completed' });
     expect(store.writes.slice(from).flatMap(({ operations }) => recordsIn(operations))).toEqual([]);
     expect(await records()).toEqual([]);
+  });
+});
+
+describe('REG6: the end of an agent with a process', () => {
+  it.each<[string, (offstage: Offstage<Executors>) => unknown]>([
+    ['a stop of its session', ({ sessions }) => sessions.stop('s')],
+    ['a stop of its task', ({ tasks }) => tasks.stop('t')],
+  ])('by %s is in its process record before the agent hears of it, and when it was decided', async (_, end) => {
+    const store = controlledStore(memoryStore());
+    const told: (readonly ProcessRecord[])[] = [];
+    await using engine = await testEngine({
+      store,
+      agents: {
+        default: async ({ execution, signal }) => {
+          await execution.launched({ pid: 4711, startTime: '99', bootId: 'boot' });
+          const from = store.writes.length;
+          signal.addEventListener('abort', () => {
+            const written = store.writes.slice(from).filter(({ outcome }) => outcome === 'written');
+            told.push(written.flatMap(({ operations }) => recordsIn(operations)));
+          });
+          return bareAgent();
+        },
+      },
+    });
+    const { offstage, clock } = engine;
+    await offstage.tasks.create({ taskId: 't' });
+    await offstage.sessions.create({ sessionId: 's', taskId: 't' });
+    offstage.sessions.prompt('s', { content: 'go' }).catch(() => {});
+    await clock.settle();
+    await clock.advance(10);
+    const decidedAt = clock.now();
+    await end(offstage);
+    expect(told).toMatchObject([[{ sessionId: 's', pid: 4711, teardownAt: decidedAt }]]);
   });
 });

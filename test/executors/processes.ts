@@ -31,8 +31,17 @@ export async function leftBehind(): Promise<number[]> {
 
 /** Ends what a failed test left: exactly the holders of the tokens it made. For `afterEach`. */
 export async function endLeftBehind(): Promise<void> {
-  for (const pid of await leftBehind()) process.kill(pid, 'SIGKILL');
+  for (const pid of await leftBehind()) killIfThere(pid);
   executionIds.clear();
+}
+
+/** One that was there when it was looked for may have gone meanwhile, with its parent for example. */
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** A token that something else has made, to be ended by `endLeftBehind` too. */

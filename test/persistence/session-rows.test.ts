@@ -28,7 +28,7 @@ const STATES: readonly SessionState[] = [
   'failed',
   'cancelled',
 ];
-const PENDING: PendingRequest = { kind: 'permission', requestId: 'r1', options: ['yes', { id: 'no' }] };
+const PENDING: PendingRequest = { kind: 'permission', requestId: 'r1', title: 'May I?', options: ['yes', { id: 'no' }] };
 
 const session = (row: Partial<SessionRow> = {}): SessionRow => ({
   sessionId: 's',
@@ -108,6 +108,10 @@ describe('SRW3, SRW4: reading', () => {
       session({ state: 'idle', updatedAt: 5 }),
     );
     expect(readSessionRow(JSON.stringify({ ...session(), pending: { kind: 'joke' }, interrupted: 1 }))).toEqual(session());
+    const asked = { kind: 'permission', requestId: 'r1', options: [] };
+    for (const pending of [asked, { ...asked, title: 7 }]) {
+      expect(readSessionRow(JSON.stringify({ ...session(), pending }))).toEqual({ ...session(), pending: asked });
+    }
     expect(readTaskRow('{"taskId":"t","createdAt":5}')).toEqual({ ...TASK, title: '', state: 'open', revision: 1 });
     expect(readTicket('{"ticketId":"q1","promptId":"p1","sessionId":"s"}')).toMatchObject({ origin: 'human', createdAt: 0 });
   });

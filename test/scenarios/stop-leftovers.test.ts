@@ -16,7 +16,7 @@ import { KEYS } from '../../src/persistence/row-keys.ts';
 import type { Store } from '../../src/persistence/store.ts';
 import { controlledExecutor } from '../../src/testing/controlled-executor.ts';
 import { controlledStore } from '../../src/testing/controlled-store.ts';
-import { endLeftBehind, groupMembers, isLiving, newExecutionId, tokenHolders } from '../executors/processes.ts';
+import { endLeftBehind, groupMembers, isLiving, killIfThere, newExecutionId, tokenHolders } from '../executors/processes.ts';
 import { held } from '../support/bare-agent.ts';
 import { agentProcess, leave, session, storeWith } from '../support/left-behind.ts';
 import { told } from '../support/real-host.ts';
@@ -28,7 +28,7 @@ import { testEngine } from '../support/test-engine.ts';
 const groups: number[] = [];
 afterEach(async () => {
   await endLeftBehind();
-  for (const pgid of groups.splice(0)) for (const pid of await groupMembers(pgid)) process.kill(pid, 'SIGKILL');
+  for (const pgid of groups.splice(0)) for (const pid of await groupMembers(pgid)) killIfThere(pid);
 });
 
 const UNVERIFIED: ReapVerdict = { verdict: 'unverified', detail: 'May still be at work: process 12 (node).' };

@@ -10,7 +10,7 @@ import { type ProcessTable, readProcessTable } from '../../src/executors/process
 import { threadExecutor } from '../../src/executors/thread.ts';
 import type { Agent, AgentContext } from '../../src/model/agent.ts';
 import type { JobContext } from '../../src/model/executor.ts';
-import { endLeftBehind, sh, tokenHolders } from '../executors/processes.ts';
+import { endLeftBehind, killIfThere, sh, tokenHolders } from '../executors/processes.ts';
 import {
   DEAF,
   EXAMPLE,
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('a replacement', () => {
     const fresh = await answers(host, old, 'second');
     const pids = await tokenHolders(old);
     expect(pids).not.toEqual([]);
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    for (const pid of pids) killIfThere(pid);
     await agent.ended;
     expect(await answers(host, old, 'third')).toBe(fresh);
     expect((await host.offstage.processes()).map(({ executionId }) => executionId)).toEqual([fresh]);

@@ -274,6 +274,25 @@ describe('sessions.stop', () => {
   });
 });
 
+it('force reaches everything below the jobs of a stopped session, too: nothing of it has a grace', async () => {
+  const deaf = stubborn();
+  const parent = scripted({
+    root: (context) => context.run({ kind: 'parent', subject: 'child', jobId: 'child', sessionId: 'b' }),
+    child: (context) => context.run({ kind: 'deaf', jobId: 'grandchild', sessionId: 'c' }),
+  });
+  await using lab = await sessionLab({ executors: { deaf, parent }, workers: 8 });
+  const { taskId } = await lab.create('a');
+  for (const sessionId of ['b', 'c']) await lab.create(sessionId, taskId);
+  await lab.offstage.spawn({ kind: 'parent', subject: 'root', jobId: 'root', sessionId: 'a' });
+  await deaf.started('grandchild');
+  await lab.settled();
+  const { settled } = await lab.offstage.sessions.stop('a', { force: true });
+  await lab.clock.advance(0);
+  expect(await lab.offstage.get('grandchild')).toMatchObject({ status: 'cancelled', detached: true });
+  expect((await settled).detached).toMatchObject([{ jobId: 'grandchild' }]);
+  await deaf.release('grandchild');
+});
+
 describe('a store that refuses', () => {
   it('keeps nothing alive: durable false, all is told to end, and stored once that works', async () => {
     const executor = gate();

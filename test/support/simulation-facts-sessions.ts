@@ -31,20 +31,8 @@ export const judging = (checker: Checker) => (facts: readonly (Told | readonly T
   }
 };
 
-const SETTINGS: LifeSettings = {
-  workers: 4,
-  perSessionLimit: null,
-  durability: 'full',
-  cancelGraceMs: 30_000,
-  shutdownGraceMs: 5_000,
-  interruptGraceMs: 10_000,
-  turnTimeoutMs: Number.POSITIVE_INFINITY,
-  stallFailMs: Number.POSITIVE_INFINITY,
-  outOfTurnIdleMs: 5_000,
-  display: 'attested',
-  admission: 'attested',
-  notices: true,
-};
+/** Those of an engine that was opened without options, and four jobs at once. */
+const SETTINGS: LifeSettings = { ...new Known().settings, workers: 4 };
 
 export const opened = (settings: Partial<LifeSettings> = {}, epoch = 'first'): Told => ({
   type: 'opened',

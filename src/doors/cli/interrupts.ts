@@ -2,9 +2,9 @@
  * Ctrl-C, TERM and HUP (spec 15).
  *
  * ITR1  The first one asks, the second one forces; every signal counts, whichever it is.
- * ITR2  One Ctrl-C is one signal, also below npm, which hands on what the terminal has sent to everybody already.
+ * ITR2  One Ctrl-C is one signal, also below npm, which hands on what the terminal has sent to everybody already. Whoever is done before that comes
+ *       stays for it: a process that is just ending has no handler any more, and would die of it.
  */
-import { performance } from 'node:perf_hooks';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Below npm, the same signal again within this time is its echo. */
@@ -32,12 +32,15 @@ export class Interrupts {
   install(): void {
     const isBelowNpm = process.env.npm_lifecycle_event !== undefined;
     const last = new Map<NodeJS.Signals, number>();
+    let stay: NodeJS.Timeout | undefined;
     for (const signal of SIGNALS) {
       process.on(signal, () => {
         const now = performance.now();
         const isEcho = isBelowNpm && now - (last.get(signal) ?? Number.NEGATIVE_INFINITY) < ECHO_MS;
         last.set(signal, now);
+        clearTimeout(stay);
         if (isEcho) return;
+        if (isBelowNpm) stay = setTimeout(() => {}, ECHO_MS);
         this.#count += 1;
         if (this.#count === 1) this.#onFirst();
         else if (this.#count === 2) this.#onSecond();

@@ -44,8 +44,10 @@ export function sessionPairs(sink: Sink, row: SessionView, now: number): readonl
   ];
   const { pending } = row;
   if (pending) {
-    const options = clipped(printable(JSON.stringify(pending.options)), TEXT_CHARACTERS);
-    pairs.push(['asks for', `${pending.kind}, as ${printable(pending.requestId)}: ${options}`]);
+    const { kind, requestId, title, options } = pending;
+    const choices = clipped(printable(JSON.stringify(options)), TEXT_CHARACTERS);
+    pairs.push(['asks for', `${kind}, as ${printable(requestId)}: ${choices}`]);
+    if (title !== undefined) pairs.push(['about', clipped(printable(title), TEXT_CHARACTERS)]);
   }
   const usage = Object.entries(row.usage ?? {});
   if (usage.length > 0) pairs.push(['usage', usage.map(([name, count]) => `${printable(name)} ${count}`).join(', ')]);

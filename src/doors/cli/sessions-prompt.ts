@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { text as readText } from 'node:stream/consumers';
 import { isOffstageError, OffstageError, offstageError } from '../../model/errors.ts';
 import type { OffstageEvent } from '../../model/events.ts';
-import type { JobError } from '../../model/records.ts';
+import type { JobError, PendingRequest } from '../../model/records.ts';
 import type { PromptAnswer } from '../../model/session-requests.ts';
 import type { WireClient } from '../client/wire-client.ts';
 import { failureFromWire } from '../wire/wire-errors.ts';
@@ -27,7 +27,8 @@ export interface SessionPromptOptions {
 }
 
 const LOOK_EVERY_MS = 2_000;
-const OPTIONS_CHARACTERS = 200;
+/** Of what an agent asks, and of the answers it offers. */
+const QUESTION_CHARACTERS = 200;
 
 export async function sessionsPrompt(
   cli: Cli,
@@ -189,10 +190,10 @@ class SessionPrompt {
         await this.#cli.pause(LOOK_EVERY_MS);
         const heard = this.#heard;
         const view = await client.getSession(this.#sessionId);
-        if (view.pending !== null && view.pending?.requestId !== this.#questionShown && this.#turn.generation > 0) {
-          this.#questionShown = view.pending.requestId;
-          const options = clipped(printable(JSON.stringify(view.pending.options)), OPTIONS_CHARACTERS);
-          await this.#say(`the agent waits for an answer (${view.pending.kind}): ${options}`);
+        const { pending } = view;
+        if (pending !== null && pending?.requestId !== this.#questionShown && this.#turn.generation > 0) {
+          this.#questionShown = pending.requestId;
+          await this.#say(`the agent waits for an answer (${pending.kind}): ${inWords(pending)}`);
         }
         const isSilent = this.#hasMissed && heard === this.#heard && !this.#isShowing;
         rounds = isSilent && view.state !== 'running' && view.queuedPrompts === 0 ? rounds + 1 : 0;
@@ -289,3 +290,9 @@ function explained(cause: unknown, { dataDir, isOurs }: { readonly dataDir: stri
     : `Agents run in the program that has ${dataDir} open, and it was given none of that name.`;
   return new OffstageError('agent.unknown', `${cause.message} ${why}`, cause.details, { cause });
 }
+
+/** What the agent asks, and what one may answer. */
+const inWords = ({ title, options }: PendingRequest): string =>
+  [...(title === undefined ? [] : [title]), JSON.stringify(options)]
+    .map((part) => clipped(printable(part), QUESTION_CHARACTERS))
+    .join(' ');

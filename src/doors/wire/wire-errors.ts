@@ -7,7 +7,7 @@ import type { ErrorCode, ErrorDetails } from '../../model/errors.ts';
 import { OffstageError } from '../../model/offstage-error.ts';
 import type { StopEntry } from '../../model/stop.ts';
 import { rename, renameBack, type WireFields } from './rename.ts';
-import { entriesFromWire, entriesToWire } from './wire-stop.ts';
+import { entriesFromWire, entriesToWire } from './wire-stop-entries.ts';
 
 type NamesIn<Details> = Details extends object ? (string extends keyof Details ? never : keyof Details) : never;
 type DetailName = { [Code in ErrorCode]: NamesIn<ErrorDetails<Code>> }[ErrorCode];

@@ -34,6 +34,7 @@ const PENDING = {
   kind: 'kind',
   // In a request of its own, which has a `request_id` too, it is the `pending_request_id`.
   requestId: 'request_id',
+  title: 'title',
   options: 'options',
 } as const satisfies Names<PendingRequest>;
 

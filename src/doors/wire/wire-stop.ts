@@ -3,16 +3,10 @@
  *
  * WST1  Every list of a report is in what we send, empty ones included: nothing of it stands for "none" by being left out.
  */
-import type { JsonValue } from '../../model/json.ts';
-import type { ConfirmedAnswer, LiveWork, StopEntry, StopReport } from '../../model/stop.ts';
+import type { ConfirmedAnswer, LiveWork, StopReport } from '../../model/stop.ts';
 import { type KeysOfUnion, type Names, rename, renameBack, type WireFields } from './rename.ts';
 import { errorFromWire, errorToWire } from './wire-names.ts';
-
-const ENTRY = {
-  sessionId: 'session_id',
-  executionId: 'execution_id',
-  jobId: 'job_id',
-} as const satisfies Names<Omit<StopEntry, 'error'>>;
+import { entriesFromWire, entriesToWire } from './wire-stop-entries.ts';
 
 const LISTS = {
   stopped: 'stopped',
@@ -32,20 +26,6 @@ const LIVE_WORK = {
 } as const satisfies Names<LiveWork>;
 
 const CONFIRMED = { done: 'done', warning: 'warning' } as const satisfies Readonly<Record<KeysOfUnion<ConfirmedAnswer>, string>>;
-
-const entryToWire = (entry: StopEntry): WireFields => ({
-  ...rename(entry, ENTRY),
-  ...(entry.error === undefined ? {} : errorToWire(entry.error)),
-});
-
-function entryFromWire(wire: WireFields): StopEntry {
-  const error = errorFromWire(wire);
-  return { ...renameBack(wire, ENTRY), ...(error === null ? {} : { error }) } as unknown as StopEntry;
-}
-
-export const entriesToWire = (entries: readonly StopEntry[]): readonly WireFields[] => entries.map(entryToWire);
-export const entriesFromWire = (wire: JsonValue | undefined): readonly StopEntry[] =>
-  ((wire ?? []) as readonly WireFields[]).map(entryFromWire);
 
 export const stopReportToWire = (report: StopReport): WireFields => ({
   ...Object.fromEntries(

@@ -7,6 +7,7 @@
 import { JOB_STATUSES } from '../../model/records.ts';
 import type { ListQuery, SpawnOptions } from '../../model/requests.ts';
 import { type BodyPlan, bodyPlan, someMs } from './body-plan.ts';
+import { atOnce } from './check-simulation.ts';
 import { attachObserver } from './observers.ts';
 import type { Random } from './random.ts';
 import type { Action, Stage } from './stage.ts';
@@ -59,7 +60,7 @@ export function jobActions(kinds: readonly string[], own: OwnKinds): readonly Ac
     return dice.chance(0.08) && !own.ofHost().includes('agent') ? 'agent' : dice.pick(kinds);
   };
   const content = (stage: Stage, kind: string): { readonly input?: unknown } => {
-    if (own.ofHost().includes(kind)) return given('input', own.inputs[kind]?.(stage.random));
+    if (own.ofHost().includes(kind)) return given('input', atOnce(`inputs.${kind}`, own.inputs[kind]?.(stage.random)));
     if (kind === 'agent') return { input: { prompt: `job of step ${stage.step}` } };
     // What is large lies in a row of its own.
     const padding = stage.random.chance(0.05) ? { padding: 'x'.repeat(2_000) } : {};

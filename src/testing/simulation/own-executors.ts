@@ -9,6 +9,7 @@ import { join, sep } from 'node:path';
 import { resolveExecutor } from '../../executors/inline.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Executor, Executors, JobContext } from '../../model/executor.ts';
+import { checkKinds } from './check-simulation.ts';
 import { type Random, random } from './random.ts';
 import type { Life } from './stage.ts';
 
@@ -50,6 +51,7 @@ export class OwnExecutors {
   /** Their kinds; none until the first life has begun. */
   kinds: readonly string[] = [];
   readonly #make: (life: HostLife) => Executors;
+  readonly #isSimulators: (kind: string) => boolean;
   readonly #shared = new Map<string, unknown>();
   /** Which body was handed which error. */
   readonly #handed = new WeakMap<object, string>();
@@ -62,8 +64,10 @@ export class OwnExecutors {
     },
   });
 
-  constructor(make: (life: HostLife) => Executors) {
+  /** `isSimulators`: whether a kind is one that the simulator runs itself. */
+  constructor(make: (life: HostLife) => Executors, isSimulators: (kind: string) => boolean) {
     this.#make = make;
+    this.#isSimulators = isSimulators;
   }
 
   /** From now on what bodies use of the machine is noticed; until `end`. */
@@ -77,7 +81,7 @@ export class OwnExecutors {
 
   /** For the engine of this life. */
   of(life: Life): Executors {
-    const given = this.#make(this.#lifeOf(life));
+    const given = checkKinds(this.#make(this.#lifeOf(life)), this.#isSimulators);
     this.kinds = Object.keys(given);
     return Object.fromEntries(
       Object.entries(given).map(([kind, one]) => [kind, this.#watched(life, resolveExecutor(kind, one))]),

@@ -5,7 +5,8 @@
  *       them, unless the runs were used up.
  * SHR2  Steps are only left out: those that stay keep their numbers, and so their chance (WLD1).
  */
-import { type SimulationOptions, type SimulationResult, simulate } from './simulate.ts';
+import { checkWorld } from './check-simulation.ts';
+import { type FoundViolation, type SimulationOptions, type SimulationResult, simulate } from './simulate.ts';
 
 /** With more of them than this, trying all pairs takes too long. */
 const FEW = 24;
@@ -23,21 +24,31 @@ export interface Shrunk {
 /**
  * Leaves out steps of a run that broke a guarantee, as long as it is broken without them: halves first, then ever smaller parts.
  * @param maxRuns worlds to be run at most; default 3,000
- * @throws Error when the run breaks nothing
+ * @throws Error when the run breaks nothing; OffstageError `config.invalid` for options
  * @example
  * const { only } = await shrink({ seed: 7, steps: 2_000 });
  */
-export async function shrink(options: SimulationOptions, maxRuns = 3_000): Promise<Shrunk> {
+export async function shrink(given: SimulationOptions, maxRuns = 3_000): Promise<Shrunk> {
+  const options = checkWorld(given);
+  const whole = await simulate(options);
+  if (whole.violation === null) throw new Error(`nothing is broken by seed ${options.seed}`);
+  return shrinkFrom(options, { ...whole, violation: whole.violation }, maxRuns);
+}
+
+/** The same from a run that has broken something already: were it asked again, what depends on more than the seed might hold. */
+export async function shrinkFrom(
+  options: SimulationOptions,
+  whole: SimulationResult & { readonly violation: FoundViolation },
+  maxRuns = 3_000,
+): Promise<Shrunk> {
   const { seed, steps = 1_000 } = options;
-  let runs = 0;
+  const { violation } = whole;
+  let runs = 1;
   const attempt = (only: readonly number[]): Promise<SimulationResult> => {
     runs += 1;
     return simulate({ ...options, only });
   };
-  const whole = await attempt(options.only ?? [...Array(steps).keys()]);
-  const { violation } = whole;
-  if (violation === null) throw new Error(`nothing is broken by seed ${seed}`);
-  let best = whole;
+  let best: SimulationResult = whole;
   let left = upTo(options.only ?? [...Array(steps).keys()], whole);
   const take = async (candidate: readonly number[]): Promise<boolean> => {
     const result = await attempt(candidate);

@@ -4,8 +4,9 @@
  * SMN1  Worlds are of `length` steps at most and of one seed after the other, until `steps` are taken or something is broken.
  * SMN2  A failure that is told was run once more, just as it is told; what did not happen again is said to be so.
  */
+import { checkMany, ofWorld } from './check-simulation.ts';
 import type { Fact } from './facts.ts';
-import { shrink } from './shrink.ts';
+import { shrinkFrom } from './shrink.ts';
 import { type FoundViolation, type SimulationOptions, simulate } from './simulate.ts';
 import { isAbout, lineOf } from './trace.ts';
 
@@ -47,16 +48,18 @@ export interface Failure extends FoundViolation {
 
 /**
  * Runs worlds until one breaks a guarantee, or enough steps were taken.
+ * @throws OffstageError `config.invalid` for options, and whatever executors, inputs or checkers throw by mistake
  * @example
  * const { failure } = await simulateMany({ executors, inputs, steps: 50_000 });
  * if (failure !== null) console.error(failure.story);
  */
-export async function simulateMany(options: ManyOptions = {}): Promise<ManyResult> {
+export async function simulateMany(given: ManyOptions = {}): Promise<ManyResult> {
+  const options = checkMany(given);
   const { seed: first = 1, steps = 20_000, length = 1_000, only } = options;
   const total = { worlds: 0, steps: 0, facts: 0, lives: 0, elapsedMs: 0 };
   for (let seed = first; total.steps < steps; seed++) {
     const world = { ...options, seed, steps: Math.min(length, steps - total.steps) };
-    const { violation, ...taken } = await simulate(world);
+    const { violation, ...taken } = await simulate(worldOf(world));
     total.worlds += 1;
     for (const name of ['steps', 'facts', 'lives', 'elapsedMs'] as const) total[name] += taken[name];
     if (violation !== null) return { ...total, failure: await explained(world, violation) };
@@ -66,6 +69,8 @@ export async function simulateMany(options: ManyOptions = {}): Promise<ManyResul
 }
 
 type OneWorld = ManyOptions & { readonly seed: number; readonly steps: number };
+
+const worldOf = (world: OneWorld): SimulationOptions => ({ ...ofWorld(world), seed: world.seed });
 
 async function explained(world: OneWorld, found: FoundViolation): Promise<Failure> {
   const lines: string[] = [];
@@ -82,9 +87,12 @@ async function explained(world: OneWorld, found: FoundViolation): Promise<Failur
 
 /** Null: it is told as it is. */
 async function shrunk(world: OneWorld, say: (line: string) => void): Promise<readonly number[] | null> {
-  if (world.shrinks === false || (await simulate(world)).violation === null) return world.only ?? null;
+  if (world.shrinks === false) return world.only ?? null;
+  const whole = await simulate(worldOf(world));
+  const { violation } = whole;
+  if (violation === null) return world.only ?? null;
   say('Steps that are not needed are left out …');
-  const { only, runs } = await shrink(world);
+  const { only, runs } = await shrinkFrom(worldOf(world), { ...whole, violation });
   say(`After ${runs} worlds these are left of ${world.only?.length ?? world.steps}: ${only.join(',')}`);
   return only;
 }
@@ -92,7 +100,7 @@ async function shrunk(world: OneWorld, say: (line: string) => void): Promise<rea
 /** SMN2. */
 async function tell(world: OneWorld, found: FoundViolation, say: (line: string) => void): Promise<FoundViolation> {
   const facts: Fact[] = [];
-  const { violation } = await simulate({ ...world, onFact: (fact) => facts.push(fact) });
+  const { violation } = await simulate({ ...worldOf(world), onFact: (fact) => void facts.push(fact) });
   if (violation === null) {
     say(
       'It did not happen again. Something does not come from the seed: real time, Math.random, or state that outlives a world.',

@@ -6,10 +6,12 @@
  * SIM3  A mistake in what a host hands in (options, executors, inputs, checkers) rejects; it is no violation.
  */
 import { errorMessage } from '../../engine/outcome.ts';
+import { invalidOption } from '../../engine/settings.ts';
 import type { Executors } from '../../model/executor.ts';
 import { isTerminal } from '../../model/records.ts';
 import { simulatedAgents } from './agents.ts';
 import { notedExecutors, PLANNED_KINDS, plannedExecutors } from './bodies.ts';
+import { atOnce, begun, checkWorld } from './check-simulation.ts';
 import { type Checker, Violation } from './checker.ts';
 import { CHECKERS } from './checkers/index.ts';
 import type { Fact } from './facts.ts';
@@ -77,11 +79,12 @@ export interface FoundViolation {
  * const { violation } = await simulate({ seed: 7, steps: 2_000 });
  * if (violation !== null) throw new Error(violation.message);
  */
-export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+export async function simulate(given: SimulationOptions): Promise<SimulationResult> {
+  const options = checkWorld(given);
   const { seed, steps = 1_000, inputs = {}, checkers = CHECKERS, onFact } = options;
-  const own = options.executors === undefined ? null : new OwnExecutors(options.executors);
+  const own = options.executors === undefined ? null : new OwnExecutors(options.executors, (kind) => PLANNED.has(kind));
   const known = new Known();
-  const judges = [...(own === null ? [] : [ownBodies(own)]), ...checkers].map((checker) => ({ checker, check: checker.begin() }));
+  const judges = [...(own === null ? [] : [ownBodies(own)]), ...checkers].map((checker) => ({ checker, check: begun(checker) }));
   let violation: FoundViolation | null = null;
   let mistake: { readonly error: unknown } | null = null;
   let lives = 0;
@@ -89,8 +92,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     lives = fact.life;
     known.learn(fact);
     try {
-      onFact?.(fact);
-      for (const { checker, check } of judges) violation ??= verdict(checker, () => check(fact, known), fact);
+      atOnce('onFact', onFact?.(fact));
+      for (const { checker, check } of judges) violation ??= verdict(checker, () => atOnce('checkers', check(fact, known)), fact);
     } catch (error) {
       // Thrown from here, it would be lost in a fence of the engine.
       mistake ??= { error };
@@ -109,7 +112,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         try {
           executors = { ...executors, ...own?.of(life) };
           const unknown = Object.keys(inputs).find((kind) => !own?.kinds.includes(kind));
-          if (unknown !== undefined) throw new Error(`inputs.${unknown}: there is no executor of this kind`);
+          if (unknown !== undefined) throw invalidOption(`inputs.${unknown}`, 'there is no executor of this kind');
         } catch (error) {
           mistake ??= { error };
         }

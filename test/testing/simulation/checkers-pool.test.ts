@@ -278,7 +278,36 @@ describe('G14 is broken by', () => {
     ],
     ['a cancelled job that rejects', () => asked('wait', ['a'], (told, call) => told.refuse(call, 'job.cancelled'))],
     ['a failed job that rejects', () => asked('waitMany', [['a']], (told, call) => told.refuse(call, 'none'))],
+    ['a wait for any that rests on one that was asked for before', () => guessed(['spawn', 'wait'])],
+    ['the same, where another of its id was refused for its content', () => guessed(['spawn', 'conflict', 'wait'])],
   ])('%s', (_, tell) => {
     expect(judging(waitersOnce)(tell())).toThrow(/^G14: /);
+  });
+});
+
+/** A job of a given id and a wait for any, in this order; the job ends, and the wait stays open. `refused`: a job of this id that is not accepted. */
+function guessed(order: readonly ('spawn' | 'conflict' | 'refused' | 'wait')[]): Tale {
+  const told = running();
+  const spawn = [{ kind: 'plain', jobId: 'b' }];
+  let accepted = 0;
+  for (const step of order) {
+    if (step === 'wait') told.ask('waitMany', [['x', 'b'], { mode: 'any', timeoutMs: null }]);
+    else if (step === 'spawn') accepted = told.ask('spawn', spawn);
+    else told.refuse(told.ask('spawn', spawn), step === 'conflict' ? 'job.conflict' : 'engine.degraded');
+  }
+  return told
+    .job('b')
+    .write([['b', 'queued']])
+    .answer(accepted, told.view('b'))
+    .write([['b', 'cancelled']])
+    .rest();
+}
+
+describe('G14 is not broken by', () => {
+  it.each<Tales[number]>([
+    ['a wait for any that was asked before the job of this id', () => guessed(['wait', 'spawn'])],
+    ['a wait for any between a job that was refused and one of the same id', () => guessed(['refused', 'wait', 'spawn'])],
+  ])('%s', (_, tell) => {
+    expect(judging(waitersOnce)(tell())).not.toThrow();
   });
 });

@@ -18,10 +18,18 @@ it.each([
     2_001_773,
     [524, 534, 535, 539, 569, 570, 571, 572, 575, 578, 579],
   ],
+  // test/engine/removal-cards.test.ts, KCD1
+  [
+    'the card of a job stayed where its session and the one that had asked for it were removed at once',
+    5_000_322,
+    [32, 176, 178, 180, 184, 379, 488],
+  ],
   // Nothing was broken but the checker of G3.
   ['without any grace the end of a cancel is stored before its request is told', 1_000_352, [54, 68, 71, 93, 101]],
   // Nothing was broken but the checker of G10.
   ['an agent that speaks in the very instant in which it is given up', 1_000_776, [20, 36, 52, 97, 102, 103, 108, 109, 110]],
+  // Nothing was broken but the checker of G14.
+  ['a wait for any names an id that is given to a job only afterwards', 6_004_233, [4, 6]],
 ] as const)('%s (seed %i)', async (_what, seed, only) => {
   const { violation } = await simulate({ seed, steps: 1_000, only });
   expect(violation).toBeNull();

@@ -1,10 +1,24 @@
 /** G11: the checker of activity sees what it is there to see, and nothing else. */
 import { describe, expect, it } from 'vitest';
-import type { WorkloadView } from '../../../src/model/activity.ts';
 import { activityFromFacts } from '../../../src/testing/simulation/checkers/g11-activity-from-facts.ts';
-import { shows, tell } from '../../support/simulation-facts-activity.ts';
 import {
-  able,
+  ASKED,
+  background,
+  LAUNCHED,
+  live,
+  loaded,
+  OPEN,
+  oneRuns,
+  provided,
+  RUNNING,
+  running,
+  type Story,
+  shows,
+  tell,
+  turn,
+  WORKING,
+} from '../../support/simulation-facts-activity.ts';
+import {
   activity,
   aggregate,
   asked,
@@ -29,31 +43,6 @@ import {
 } from '../../support/simulation-facts-sessions.ts';
 
 const judge = judging(activityFromFacts);
-type Story = readonly (Told | readonly Told[])[];
-
-const OPEN = [opened(), task(), session()];
-const turn = (generation: number, origin: 'prompt' | 'provider' = 'prompt') => ({
-  generation,
-  origin,
-  startedAt: 0,
-  quiet: false,
-});
-const ASKED = [session('s', 't', 'running'), started(1), able(1), prompted(1, 1, 'a')];
-const RUNNING = [...OPEN, ...ASKED, ...tell(1, 'generating')];
-const running = { state: 'running', foregroundActivity: 'generating', turn: turn(1), executionId: 'exec 1' } as const;
-const loaded = { executionId: 'exec 1' };
-const background = { foregroundActivity: 'background', activeSubagentCount: 1 } as const;
-const provided = (id: string, more: Partial<WorkloadView> = {}) =>
-  work(id, { source: 'provider', executionId: 'exec 1', ...more });
-const LAUNCHED = [
-  ...OPEN,
-  started(1),
-  said(1, 'workload.started', 0, { kind: 'subagent', workloadId: 'w' }),
-  ...tell(1, 'background', 1),
-];
-const live = job({ jobId: 'j', state: 'active' });
-const WORKING = [...OPEN, live, ...tell(1, 'background', 1)];
-const oneRuns = { runningJobs: 1 };
 
 describe('activityFromFacts', () => {
   it.each<[string, Story]>([

@@ -198,7 +198,7 @@ describe('SIM3: mistakes of the host reject', () => {
     [
       'an input for nobody',
       { executors: () => ({ mine: () => 1 }), inputs: { mime: () => 1 } },
-      'inputs.mime: there is no executor',
+      'inputs.mime is not valid: there is no executor',
     ],
     ['an input that throws', { executors: () => ({ mine: () => 1 }), inputs: { mine: () => raise('no input') } }, 'no input'],
     ['options that are wrong', { options: { workers: 0 } }, 'The option workers is not valid'],

@@ -79,4 +79,28 @@ describe('simulateMany', () => {
     expect(failure).toMatchObject({ guarantee: 'silence', only: null });
     expect(failure?.story).toMatch(/\nIt did not happen again\. Something does not come from the seed/);
   });
+
+  it.each([2, 3, 4])('SMN2: says so when it happens %i times and not again, while it is shrunk', async (times) => {
+    let left = times;
+    const sometimes: Checker = {
+      ...nobodyIsGreeted,
+      begin() {
+        const check = nobodyIsGreeted.begin();
+        let mayFail = left > 0;
+        return (fact, known) => {
+          if (!mayFail) return;
+          try {
+            check(fact, known);
+          } catch (error) {
+            mayFail = false;
+            left -= 1;
+            throw error;
+          }
+        };
+      },
+    };
+    const { failure } = await simulateMany({ ...FAILING, checkers: [sometimes] });
+    expect(failure).toMatchObject({ guarantee: 'silence', promise: 'nobody is greeted' });
+    expect(failure?.story).toMatch(/\nIt did not happen again\. Something does not come from the seed/);
+  });
 });

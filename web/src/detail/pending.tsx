@@ -40,7 +40,7 @@ interface PendingQuestionProps {
 }
 
 export function PendingQuestion({ sessionId, pending, canAnswer }: PendingQuestionProps): JSX.Element {
-  const { kind, requestId, options } = pending;
+  const { kind, requestId, title, options } = pending;
   const [isSent, setSent] = useState(false);
   const [text, setText] = useState('');
   const choices = options.map(choiceOf);
@@ -56,6 +56,7 @@ export function PendingQuestion({ sessionId, pending, canAnswer }: PendingQuesti
         <StateIcon state={kind} of="pending" isMute />
         {kind === 'permission' ? 'The agent asks for permission' : 'The agent has a question'}
       </h3>
+      {title !== undefined && <p>{title}</p>}
       {details.map((detail) => (
         <pre key={detail} class="code" tabIndex={0} aria-label="What it is about">
           {detail}

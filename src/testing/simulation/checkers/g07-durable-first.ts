@@ -3,8 +3,8 @@
  *
  * DUR1  What is told lies in the store at that moment, as it is told.
  * DUR2  What is answered has lain in the store, as it is answered, and is no older than what had been told or answered before it was asked.
- * DUR3  A body is called when the acceptance of its job is stored. Under `full`, acceptances and ends are synced; under `process`, nothing is.
- * DUR4  At rest every read shows what is stored, and nothing is stored that nobody was told of.
+ * DUR3  A body is called when the acceptance of its job is stored. Under `full`, acceptances, of prompts that wait too, and ends are synced; under `process`, nothing is.
+ * DUR4  At rest every read shows what is stored, and nothing is stored that nobody was told of. Rows that belong together are there together.
  */
 import { isVolatileEvent, type RecordEvent } from '../../../model/events.ts';
 import { type HistoryEntry, isTerminal, type JobRecord, type JobView } from '../../../model/records.ts';
@@ -13,6 +13,7 @@ import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known, StoredJob } from '../known.ts';
 import { jobViewsOf, VIEW_ONLY } from './job-answers.ts';
 import { judgeRows } from './row-answers.ts';
+import { judgeRowsInPlace } from './rows-in-place.ts';
 import { isWell } from './store-trouble.ts';
 import { differingField, isExpired, stepsOf } from './stored-jobs.ts';
 import { differenceOf, eventsOf, textOf } from './told-events.ts';
@@ -70,7 +71,9 @@ class Durables {
         if (!known.jobs.has(fact.jobId)) violate(`the body of ${fact.jobId} was called, and its acceptance is not stored`);
         break;
       case 'rested':
-        if (isWell(fact.view)) this.#judgeRest(fact.view, known);
+        if (!isWell(fact.view)) break;
+        this.#judgeRest(fact.view, known);
+        judgeRowsInPlace(fact.view, known, violate);
         break;
       default:
     }
@@ -98,6 +101,8 @@ class Durables {
     ];
     if (known.settings.durability === 'full' && !sync) {
       for (const { record } of acknowledged) violate(`${record.jobId} is ${record.status} by a batch that is not synced`);
+      const ticket = operations.find(({ type, key }) => type === 'put' && key.startsWith('q/'));
+      if (ticket !== undefined) violate(`the prompt ${ticket.key} waits by a batch that is not synced`);
     }
   }
 

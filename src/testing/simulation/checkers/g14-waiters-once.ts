@@ -6,10 +6,11 @@
  * WTR2  A wait is answered with an end, or with `timedOut`: not before its time, and, but for what stood still and for slots, not after it. A job that
  *       failed or was cancelled rejects none.
  * WTR3  `waitMany` and `plan.run` answer an entry for each id, in order. `any` needs one end; `all` needs every one.
- * WTR4  Nobody outside waits for what has ended: at rest, or when time has passed since that was told.
+ * WTR4  Nobody outside waits for what has ended: at rest, or when time has passed since that was told. A job that was asked for after the wait
+ *       was is none of those that it waits for, whatever its id.
  */
 import { isTerminal, type JobView } from '../../../model/records.ts';
-import type { PlanSpec, WaitManyEntry, WaitManyOptions } from '../../../model/requests.ts';
+import type { PlanSpec, SpawnOptions, WaitManyEntry, WaitManyOptions } from '../../../model/requests.ts';
 import { type Check, type Checker, type Violate, violating } from '../checker.ts';
 import type { Fact, FactOf } from '../facts.ts';
 import type { Known } from '../known.ts';
@@ -69,6 +70,8 @@ class Waits {
   #late: { readonly call: number; readonly at: number; readonly dueAt: number; readonly stoodStillMs: number }[] = [];
   /** When jobs were told of as accepted: from then on everybody may know of them. */
   readonly #toldAt = new Map<string, number>();
+  /** When somebody asked for a job of this id, if he was not refused: from then on it may be waited for. */
+  readonly #spawnedAt = new Map<string, number>();
   #moment = 0;
 
   judge(fact: Fact, known: Known): void {
@@ -79,11 +82,13 @@ class Waits {
         // They are open for ever, and nobody is there to wait.
         this.#open.clear();
         this.#toldAt.clear();
+        this.#spawnedAt.clear();
         this.#late = [];
         break;
       case 'asked':
         if (this.#made.has(fact.call)) violate(`call ${fact.call} was made twice`);
         this.#made.add(fact.call);
+        this.#noteSpawn(fact);
         if (!WAITS.has(fact.verb) && !AT_ONCE.has(fact.verb)) break;
         this.#open.set(fact.call, { asked: fact, moment: this.#moment, stoodStillMs: known.stoodStillMs, over: null });
         break;
@@ -92,8 +97,11 @@ class Waits {
           this.#noteEnds(fact.at, known);
         if (fact.event.type === 'job.created' && fact.observer === 0) this.#toldAt.set(fact.event.jobId, this.#moment);
         break;
-      case 'answered':
       case 'refused':
+        this.#noteRefused(fact, known);
+        this.#settle(fact, known);
+        break;
+      case 'answered':
         this.#settle(fact, known);
         break;
       case 'rested':
@@ -110,8 +118,33 @@ class Waits {
   /** Time passes when nothing is due, or is said to have stood still. */
   #noteEnds(at: number, known: Known): void {
     for (const open of this.#open.values()) {
-      if (open.asked.by.who !== 'body' && isOver(open.asked, known)) open.over ??= { at, stoodStillMs: known.stoodStillMs };
+      if (open.asked.by.who !== 'body' && this.#isOver(open, known)) open.over ??= { at, stoodStillMs: known.stoodStillMs };
     }
+  }
+
+  #noteSpawn(asked: FactOf<'asked'>): void {
+    const jobId = ownIdOf(asked);
+    if (jobId !== null && !this.#spawnedAt.has(jobId)) this.#spawnedAt.set(jobId, this.#moment);
+  }
+
+  /** A conflict is with a job that is there. */
+  #noteRefused({ call, code }: FactOf<'refused'>, known: Known): void {
+    const asked = known.calls.get(call)?.asked;
+    const jobId = asked === undefined || code === 'job.conflict' ? null : ownIdOf(asked);
+    if (jobId !== null) this.#spawnedAt.delete(jobId);
+  }
+
+  /** WTR4. False also for what asks for no ids. */
+  #isOver({ asked, moment }: OpenWait, known: Known): boolean {
+    const { verb, args } = asked;
+    if (verb !== 'wait' && verb !== 'waitMany') return false;
+    const ids = verb === 'wait' ? [args[0] as string] : (args[0] as readonly string[]);
+    const hasEnded = (jobId: string): boolean => {
+      const toldAt = this.#toldAt.get(jobId);
+      const isOlder = toldAt === undefined || Math.min(toldAt, this.#spawnedAt.get(jobId) ?? toldAt) < moment;
+      return isOlder && isTerminal(known.jobs.get(jobId)?.record.status ?? 'pending');
+    };
+    return isAny(asked) ? ids.some(hasEnded) : ids.every((jobId) => hasEnded(jobId) || isExpired(known, jobId));
   }
 
   #settle(fact: FactOf<'answered'> | FactOf<'refused'>, known: Known): void {
@@ -202,7 +235,7 @@ class Waits {
       if (asked.by.who === 'body') continue;
       const latest = asked.at + limitOf(asked) + known.stoodStillMs - stoodStillMs;
       if (at > latest) wrong(`it was to wait until ${latest}`);
-      if (isWell(view) && isOver(asked, known)) wrong('what it waits for has ended');
+      if (isWell(view) && this.#isOver(open, known)) wrong('what it waits for has ended');
     }
   }
 }
@@ -230,12 +263,11 @@ function judgeSufficient(asked: FactOf<'asked'>, entries: readonly WaitManyEntry
   if (hasTimedOut && limitOf(asked) === Number.POSITIVE_INFINITY) wrong('has no time, and timed out');
 }
 
-/** WTR4. False also for what asks for no ids. */
-function isOver(asked: FactOf<'asked'>, known: Known): boolean {
-  if (asked.verb !== 'wait' && asked.verb !== 'waitMany') return false;
-  const ids = asked.verb === 'wait' ? [asked.args[0] as string] : (asked.args[0] as readonly string[]);
-  const hasEnded = (jobId: string): boolean => isTerminal(known.jobs.get(jobId)?.record.status ?? 'pending');
-  return isAny(asked) ? ids.some(hasEnded) : ids.every((jobId) => hasEnded(jobId) || isExpired(known, jobId));
+/** The id that somebody gives to a job he asks for. */
+function ownIdOf({ verb, args }: FactOf<'asked'>): string | null {
+  if (verb !== 'spawn' && verb !== 'run') return null;
+  const { jobId } = (args[0] ?? {}) as SpawnOptions;
+  return typeof jobId === 'string' ? jobId : null;
 }
 
 const isAny = ({ verb, args }: FactOf<'asked'>): boolean =>

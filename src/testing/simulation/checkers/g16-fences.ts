@@ -6,11 +6,13 @@
  * FNC3  Everybody who has asked is answered, at the latest by the close, with an answer or an error of the table; only a caller that gave up may
  *       be given its own reason.
  * FNC4  When everything foreign has let go and the store takes writes, the engine is well, and nothing is held any more.
+ * FNC5  An agent that does not care about an interrupt holds its session no longer than the grace.
  */
 import { ERRORS } from '../../../model/errors.ts';
 import { type Check, type Checker, violating } from '../checker.ts';
 import type { Fact, FactOf, RestView } from '../facts.ts';
 import type { Known, KnownCall } from '../known.ts';
+import { InterruptBook } from './interrupt-book.ts';
 import { ToldMirror } from './told-mirror.ts';
 
 const violate = violating('G16');
@@ -28,10 +30,12 @@ export const fences: Checker = {
   begin(): Check {
     const mirror = new ToldMirror();
     const lives = new Lives();
+    const interrupts = new InterruptBook(violate);
     return (fact, known) => {
       const problem = mirror.note(fact);
       if (problem !== null) violate(problem);
       lives.note(fact);
+      interrupts.note(fact, known);
       switch (fact.type) {
         case 'escaped':
           if (fact.ofHost === undefined) violate(`nobody caught ${fact.message}`);
