@@ -18,7 +18,7 @@ import type { SessionStates } from './session-states.ts';
 import { unlessAborted } from './signal-fan.ts';
 import { checkId, isId } from './spawn-request.ts';
 
-/** More than this of a title is no title. */
+/** It stands in the session's row, which is written with every change: longer ones are cut. */
 const TITLE_CHARACTERS = 1_000;
 
 /** A question and the turn that it belongs to; 0: none that could be proven. */

@@ -89,18 +89,23 @@ it('a job that is pruned after its caller was removed leaves no card of it', asy
 });
 
 describe('KCD1: a card is kept for nobody who is gone', () => {
+  async function callerAndHost() {
+    const store = memoryStore();
+    const lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    await lab.offstage.tasks.create({ taskId: 't' });
+    for (const sessionId of ['caller', 'host']) await lab.create(sessionId, 't');
+    return { store, lab };
+  }
+
   const orders: readonly [string, (remove: (sessionId: string) => Promise<unknown>) => Promise<unknown>][] = [
     ['before the host is', (remove) => remove('caller').then(() => remove('host'))],
     ['in the same tick as the host is', (remove) => Promise.all([remove('caller'), remove('host')])],
     ['right after the host is', (remove) => Promise.all([remove('host'), remove('caller')])],
   ];
   it.each(orders)('where the caller is removed %s', async (_, removeBoth) => {
-    const store = memoryStore();
-    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { store, ...pair } = await callerAndHost();
+    await using lab = pair.lab;
     const { offstage } = lab;
-    await offstage.tasks.create({ taskId: 't' });
-    await lab.create('caller', 't');
-    await lab.create('host', 't');
     const { jobId } = await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
     await lab.settled();
     const removing = removeBoth((sessionId) => offstage.sessions.remove(sessionId, { confirm: true }));
@@ -114,12 +119,9 @@ describe('KCD1: a card is kept for nobody who is gone', () => {
     ['the caller', 'caller'],
     ['the session that it ran on', 'host'],
   ])('where %s is removed while its job is pruned', async (_, sessionId) => {
-    const store = memoryStore();
-    await using lab = await sessionLab({ store, executors: { echo: async () => 'done' } });
+    const { store, ...pair } = await callerAndHost();
+    await using lab = pair.lab;
     const { offstage } = lab;
-    await offstage.tasks.create({ taskId: 't' });
-    await lab.create('caller', 't');
-    await lab.create('host', 't');
     await offstage.spawn({ kind: 'echo', sessionId: 'host', callerSessionId: 'caller' });
     await offstage.spawn({ kind: 'echo', sessionId: 'host' });
     await lab.settled();
